@@ -1,3 +1,5 @@
+# The images are named by tag, not by digest: see "Compose" in OPERATIONS.md.
+#
 # Both stages run on the builder's architecture and build for that of the image.
 FROM --platform=$BUILDPLATFORM node:22-alpine AS assets
 WORKDIR /src
@@ -15,6 +17,13 @@ RUN go run -trimpath ./cmd/highlight
 ARG VERSION=unversioned TARGETOS TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
     && install -d -m 700 /out/root/data
+
+# The program with pg_dump, for backups: docker build --target backup. Its version must not be older
+# than the server's.
+FROM postgres:17-alpine AS backup
+COPY --from=build /out/portal /usr/local/bin/portal
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/portal"]
 
 # Only the program, the CA certificates for TLS to the database, and a directory for SQLite.
 FROM scratch

@@ -8,7 +8,9 @@ npm_tools := node_modules/.tools
 htmx     := static/vendor/htmx.min.js
 tokens   := templates/highlighted/tokens.json
 assets   := $(htmx) $(tokens)
-tools    := bin/tools/.built
+# Those of tools/go.mod. Building golangci-lint alone takes minutes, so each target names what it needs.
+release_tools := bin/tools/go-licenses bin/tools/cyclonedx-gomod bin/tools/govulncheck
+check_tools   := $(release_tools) bin/tools/gofumpt bin/tools/golangci-lint bin/tools/keyed bin/tools/oapi-codegen
 livekit  := bin/tools/livekit-server bin/tools/echo-agent
 # Gin's codec for MessagePack would add 3 MB and 30 ms of start.
 export GOFLAGS += -tags=nomsgpack
@@ -31,7 +33,7 @@ demo: build $(npm_tools) $(livekit) ## Serve the portal with LiveKit and a custo
 build: $(assets) ## Build bin/portal, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(version)' -o bin/portal ./cmd/portal
 
-release: $(assets) $(tools) ## Build the archives for PLATFORMS, their lists of components and checksums under dist/
+release: $(assets) $(release_tools) ## Build the archives for PLATFORMS, their lists of components, notes and checksums under dist/
 	tools/release $(version) $(PLATFORMS)
 
 assets: $(assets) ## Make the files that the program embeds: browser assets and highlighted examples
@@ -40,9 +42,10 @@ test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks ## Run all tests on S
 	tools/install-test-packages
 	tools/test
 
-check: $(npm_tools) build $(tools) ## Check format, vet, lint, modules, openapi.json, documentation, deployment files, vulnerabilities, licenses and the release
+check: $(npm_tools) build $(check_tools) ## Check format, vet, lint, modules, openapi.json, documentation, deployment files, vulnerabilities, licenses and the release
 	tools/check-format $(sources)
 	go vet $(packages)
+	go vet -vettool=bin/tools/keyed $(packages)
 	go vet -C e2e/echo
 	go vet -C tools/deployment
 	bin/tools/golangci-lint run
@@ -70,7 +73,7 @@ chaos: $(assets) ## Inject faults into a deployment for ten minutes or CHAOSTIME
 fuzz: $(assets) ## Run every fuzz target, each for a minute or FUZZTIME
 	tools/fuzz $(FUZZTIME)
 
-fmt: $(tools) ## Format the Go sources
+fmt: bin/tools/gofumpt ## Format the Go sources
 	bin/tools/gofumpt -w $(sources)
 
 # npm writes this file when it has installed the packages.
@@ -110,7 +113,10 @@ bin/tools/echo-agent: e2e/echo/main.go e2e/echo/go.mod e2e/echo/go.sum
 	CGO_ENABLED=0 go build -C e2e/echo -o ../../$@
 	@touch $@
 
-$(tools): tools/go.mod tools/go.sum
+bin/tools/keyed: tools/keyed/main.go
+
+# The path of a package ends with the name of its program, or with a version after that.
+$(check_tools): tools/go.mod tools/go.sum
 	@mkdir -p $(@D)
-	go build -C tools -o ../bin/tools/ tool
+	go build -C tools -o ../$@ "$$(go -C tools list tool | grep -E '/$(@F)(/v[0-9]+)?$$')"
 	@touch $@

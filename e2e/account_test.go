@@ -35,7 +35,7 @@ func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 
 		agents = pages.OpenAgents(v.Tab)
 		removal := agents.StartRemoval("Night shift")
-		removal.ExpectSaying(`Last token just now`)
+		removal.ExpectSaying(`Last used just now`)
 		removal.Click("Cancel")
 		removal.ExpectNo("button", "Confirm removal")
 		agents.Remove("Night shift")
@@ -191,6 +191,8 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 		people.Row(email).Click("Confirm owner")
 		people.ExpectStatus(`is now an owner`)
 		people.Row(email).Click("Make member")
+		people.Row(email).ExpectFocus("button", "Cancel")
+		people.Row(email).Click("Confirm member")
 		people.Row(email).Expect("cell", "Member")
 		people.Row(email).Click("Remove")
 		people.Row(email).Click("Cancel")
@@ -207,9 +209,9 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 		guest.ExpectAlert(`no longer valid`)
 
 		people = pages.OpenPeople(v.Tab)
-		people.Remove(c.email)
-		people.ExpectAlert(`You are the only owner`)
-		people.Row(c.email).Expect("cell", "Owner")
+		people.Row(c.email).ExpectAttribute("button", "Make member", "disabled", "")
+		people.Row(c.email).ExpectAttribute("button", "Remove", "disabled", "")
+		people.Row(c.email).ExpectText(`The last owner who can sign in`)
 	})
 }
 

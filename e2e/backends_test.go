@@ -269,6 +269,9 @@ func (e runningExample) expectTwoFiles(t *testing.T, source string) {
 	t.Helper()
 	client := modelstest.NewVisitor(t, e.site)
 	client.Get("/").Is(http.StatusNotFound).Find(`(NOT_FOUND)`)
+	if got := client.Get("/livekit-client.js").Is(http.StatusNotFound).Header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("a missing library is cached: %s", got)
+	}
 	for path, content := range map[string]string{"widget.html": "<script nonce=NONCE>", "node_modules/livekit-client/dist/livekit-client.esm.mjs": "library"} {
 		path = filepath.Join(e.folder, path)
 		modelstest.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)))
@@ -287,16 +290,20 @@ func (e runningExample) expectTwoFiles(t *testing.T, source string) {
 	if len(nonces) != 2 {
 		t.Errorf("the nonces of two responses are %v", nonces)
 	}
-	if got := client.Get("/livekit-client.js"); got.Body != "library" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
+	if got := client.Get("/livekit-client.js?v=1"); got.Body != "library" || got.Header.Get("X-Content-Type-Options") != "nosniff" ||
+		got.Header.Get("Cache-Control") != "max-age=3600" {
 		t.Errorf("the library is %v %s", got.Header, got.Body)
 	}
 	for _, path := range []string{
 		"/" + source, "/widget.html", "/../" + source, "/%2e%2e/" + source, "/node_modules/livekit-client/dist/livekit-client.esm.mjs",
-		"/livekit-client.js/../" + source, "//" + source, "/token", "/constructor", "/.env",
+		"/livekit-client.js/../" + source, "//" + source, "/token", "/token?a=b", "/%6civekit-client.js", "/constructor", "/.env",
 	} {
 		if got := sendRaw(t, e, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, got)
 		}
+	}
+	for _, method := range []string{http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		client.Send(method, "/token", "").Is(http.StatusNotFound)
 	}
 	for body, want := range map[string]int{
 		"Content-Length: 1000000000\r\n\r\n": http.StatusRequestEntityTooLarge,

@@ -35,7 +35,7 @@ func startWidget(t *testing.T, portal *process, backend exampleServer, liveKit *
 	page := []byte(c.example("/integrate", "Widget page"))
 	modelstest.Must(t, os.WriteFile(filepath.Join(running.folder, "widget.html"), page, 0o600))
 	modelstest.Must(t, os.Symlink(filepath.Join(root, "node_modules"), filepath.Join(running.folder, "node_modules")))
-	return widgetSite{running, c, portal, agentID, key}
+	return widgetSite{runningExample: running, customer: c, portal: portal, agentID: agentID, key: key}
 }
 
 // portalWith starts a portal with this LiveKit server.

@@ -75,7 +75,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	}
 	metrics := modelstest.NewVisitor(t, "http://"+c.monitor).Get("/metrics").Body
 	c.portal.stop(t)
-	c.searchFor(t, "the portal's log", c.portal.log.String(), `"route":"/login"`, "cannot end calls",
+	c.searchFor(t, "the portal's log", c.portal.log.String(), `"route":"/login"`, "cannot list or end calls",
 		`"method":"POST","route":"/invitations/:token","status":303`, `"method":"POST","route":"/password-resets/:token","status":303`)
 	c.searchFor(t, "the output of operator commands", c.operatorOutput.String(), "portal: nas_...")
 	c.searchFor(t, "the metrics", metrics, "portal_http_requests_total")
@@ -109,7 +109,7 @@ func newCanary(t *testing.T) *canary {
 		databaseURL: cluster.URL("postgres"), secret: c.secret("PORTAL_SECRET", newSecret()),
 		extra: append(mailSettings("smtp://portal:"+smtpPassword+"@127.0.0.1:"+c.mails.Port),
 			"PORTAL_SECRET_PREVIOUS="+c.secret("PORTAL_SECRET_PREVIOUS", newSecret()), "PORTAL_METRICS_ADDR="+c.monitor,
-			// Nothing listens there, so the portal logs that it cannot end calls.
+			// Nothing listens there, so the portal logs that it cannot list calls.
 			"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=APIofTheCanary",
 			"PORTAL_LIVEKIT_API_SECRET="+c.secret("PORTAL_LIVEKIT_API_SECRET", newSecret()),
 		),

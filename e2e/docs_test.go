@@ -48,7 +48,7 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 	} {
 		v.Open(path)
 		v.ExpectHeading(heading)
-		if height := v.Evaluate(`() => document.documentElement.scrollHeight`).(int); height > 12_000 {
+		if height := v.Evaluate(`() => document.documentElement.scrollHeight`).(int); height > 12_500 {
 			t.Errorf("%s is %d px high", path, height)
 		}
 	}

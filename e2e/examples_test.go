@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -68,7 +69,10 @@ func TestExamplesRunAsCopied(t *testing.T) {
 		if want := "listening on " + example.site; !example.prints(want) {
 			t.Errorf("the %s example does not print %q:\n%s", server.name, want, example.output)
 		}
-		c.expectTokenFor(t, secret, agentID, modelstest.NewVisitor(t, example.site).Post("/widget-token", nil).Is(http.StatusOK).Body)
+		client := modelstest.NewVisitor(t, example.site)
+		c.expectTokenFor(t, secret, agentID, client.Post("/widget-token?page=1", nil).Is(http.StatusOK).Body)
+		client.Get("/widget-token?page=1").Is(http.StatusMethodNotAllowed)
+		client.Get("/").Is(http.StatusNotFound)
 		running = append(running, example)
 	}
 
@@ -232,6 +236,16 @@ func TestGuidesCommandsRunAsCopied(t *testing.T) {
 	if want := "401 200 200 true"; retried != want {
 		t.Errorf("the example prints %s, want %s", retried, want)
 	}
+	var requests atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader([]int{http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusOK}[requests.Add(1)-1])
+	}))
+	defer proxy.Close()
+	repeated := runNode(t, "proxy.mjs", c.example("/docs/guides", "Retry")+`
+		console.log((await fetchWithRetry(`+strconv.Quote(proxy.URL)+`, {})).status)`)
+	if repeated != "200" {
+		t.Errorf("behind a proxy the example returns %s", repeated)
+	}
 }
 
 func TestGuidesRenewAndCacheTokens(t *testing.T) {
@@ -394,7 +408,7 @@ func (s exampleServer) run(t *testing.T, code, key string) runningExample {
 			<-child.Exited()
 		}
 	})
-	return runningExample{child, "http://" + address, folder, output}
+	return runningExample{Child: child, site: "http://" + address, folder: folder, output: output}
 }
 
 // exampleEnvironment returns the environment of an example, with the key unless it is empty.

@@ -39,6 +39,13 @@ func (i inspector) check(t *testing.T, state string) {
 			t.Errorf("%s, %s, %d px wide: %s", state, *view.scheme, view.width, violation)
 		}
 	}
+	for _, width := range []int{320, 360} {
+		i.resize(t, width)
+		for _, pair := range i.overlapping() {
+			t.Errorf("%s, %d px wide: %s", state, width, pair)
+		}
+	}
+	i.resize(t, 1440)
 	if at := i.Evaluate(columnOfContent); at != nil && at != "248 to 1440" {
 		t.Errorf("%s: the content is at %v px, want the place that it has on all pages", state, at)
 	}
@@ -134,6 +141,25 @@ func (i inspector) overflowing() []any {
 			}
 		}
 		return culprits.slice(0, 8)
+	}`).([]any)
+}
+
+// overlapping returns the pairs of controls that lie over each other. The button in a password field
+// may, and an open menu, dialog or notice over the page.
+func (i inspector) overlapping() []any {
+	return i.Evaluate(`() => {
+		const shown = e => e.checkVisibility() && getComputedStyle(e).clipPath === "none" && !e.closest(".spoken, .skip-link, .toast")
+		const layer = e => e.closest("dialog[open], :popover-open")
+		const controls = [...document.querySelectorAll("a, button, input, select, textarea, summary")].filter(shown)
+			.flatMap(e => [...e.getClientRects()].map(box => ({e, box})))
+		const name = e => "<" + e.localName + "> " + (e.getAttribute("aria-label") || e.textContent || e.id).trim().slice(0, 30)
+		const pairs = []
+		controls.forEach(({e, box}, n) => controls.slice(n + 1).forEach(({e: other, box: at}) => {
+			if (e === other || layer(e) !== layer(other) || e.parentElement.matches(".password-input") || e.contains(other)) return
+			const [width, height] = [Math.min(box.right, at.right) - Math.max(box.left, at.left), Math.min(box.bottom, at.bottom) - Math.max(box.top, at.top)]
+			if (width > 0.5 && height > 0.5) pairs.push(name(e) + " and " + name(other) + " overlap by " + width.toFixed(1) + " x " + height.toFixed(1) + " px")
+		}))
+		return pairs.slice(0, 8)
 	}`).([]any)
 }
 

@@ -95,7 +95,7 @@ func TestTheRowOfAKeyShowsItsUseAndIsRenamed(t *testing.T) {
 		keys := pages.OpenKeys(v.Tab)
 		row := keys.Row("busy")
 		row.ExpectSaying(`3 requests in the last 30 days`)
-		chart := row.Usage()
+		chart := row.Usage("busy")
 		today := time.Now().UTC().Format("2 Jan 2006")
 		chart.ExpectSaying(`3 requests in the last 30 days, all on ` + today)
 		chart.FocusDay()
@@ -315,6 +315,6 @@ func TestAKeyIsRestricted(t *testing.T) {
 		confirmation.Fill("Reason", "no longer needed")
 		confirmation.Confirm()
 		keys.ExpectStatus(`revoked`)
-		keys.OpenRevoked().ExpectText(`no longer needed`)
+		keys.OpenRevoked().Row("production").ExpectText(`no longer needed`)
 	})
 }

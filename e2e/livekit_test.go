@@ -14,10 +14,10 @@ import (
 	"portal/models/modelstest/livekitserver"
 )
 
-// startLiveKit starts a LiveKit server until the test ends.
-func startLiveKit(t *testing.T) *livekitserver.Server {
+// startLiveKit starts a LiveKit server, which sends its events to these URLs, until the test ends.
+func startLiveKit(t *testing.T, webhooks ...string) *livekitserver.Server {
 	t.Helper()
-	server := modelstest.Value(livekitserver.Start(t.Context()))(t)
+	server := modelstest.Value(livekitserver.Start(t.Context(), webhooks...))(t)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -68,7 +68,7 @@ func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
 	output := modelstest.Value(command.StdoutPipe())(t)
 	modelstest.Must(t, command.Start())
 	// The buffer is larger than the number of events of a test, so that the agent never blocks.
-	a := &echoAgent{t, command.Process, make(chan echoEvent, 10_000)}
+	a := &echoAgent{t: t, process: command.Process, events: make(chan echoEvent, 10_000)}
 	go func() {
 		defer close(a.events)
 		for lines := bufio.NewScanner(output); lines.Scan(); {

@@ -280,6 +280,8 @@ func TestPasskey(t *testing.T) {
 	pages.ExpectKeys(v.Tab)
 	account = pages.OpenAccount(v.Tab)
 	account.Passkeys().Click("Remove")
+	account.Passkeys().ExpectFocus("button", "Cancel")
+	account.Passkeys().Click("Confirm removal")
 	account.Passkeys().ExpectCount("listitem", 0)
 
 	modelstest.Exec(t, p.settings.databaseURL, "UPDATE sessions SET authenticated_at = '2026-01-01 00:00:00+00:00'")

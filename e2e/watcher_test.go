@@ -42,7 +42,7 @@ func watch(context playwright.BrowserContext) *watcher {
 	context.OnResponse(func(r playwright.Response) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.responses = append(w.responses, response{r.Request().Method(), pathOf(r.URL()), r.Status()})
+		w.responses = append(w.responses, response{method: r.Request().Method(), path: pathOf(r.URL()), status: r.Status()})
 	})
 	return w
 }
@@ -101,7 +101,7 @@ func (w *watcher) count(method, path string, status int) int {
 	defer w.mu.Unlock()
 	n := 0
 	for _, a := range w.responses {
-		if a == (response{method, path, status}) {
+		if a == (response{method: method, path: path, status: status}) {
 			n++
 		}
 	}

@@ -28,6 +28,18 @@ func TestErrorFormatDependsOnThePath(t *testing.T) {
 	}{
 		{http.MethodGet, "/api", "application/json; charset=utf-8", http.StatusUnauthorized},
 		{http.MethodGet, "/api/nothing", "application/json; charset=utf-8", http.StatusUnauthorized},
+		{http.MethodGet, "/operator/accounts", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/leaks/nothing", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/leaks", "application/json; charset=utf-8", http.StatusMethodNotAllowed},
+		{http.MethodGet, "/widget/nothing", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodPost, "/livekit/webhook", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodPost, "/oauth/token", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/.well-known/nothing", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/.well-known/security.txt", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodPost, "/.well-known/jwks.json", "application/json; charset=utf-8", http.StatusMethodNotAllowed},
+		{http.MethodPost, "/openapi.json", "application/json; charset=utf-8", http.StatusMethodNotAllowed},
+		{http.MethodPost, "/healthz", "application/json; charset=utf-8", http.StatusMethodNotAllowed},
+		{http.MethodGet, "/widgets", "text/html; charset=utf-8", http.StatusNotFound},
 		{http.MethodGet, "/nothing", "text/html; charset=utf-8", http.StatusNotFound},
 		{http.MethodGet, "/apis", "text/html; charset=utf-8", http.StatusNotFound},
 		{http.MethodGet, "//api/agents", "text/html; charset=utf-8", http.StatusNotFound},
@@ -51,8 +63,8 @@ func TestEveryResponseHasARequestIDAndTheSecurityHeaders(t *testing.T) {
 	everywhere := []string{"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Strict-Transport-Security"}
 	onPages := slices.Concat(everywhere, []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy"})
 	for path, names := range map[string][]string{
-		"/login": onPages, "/api-keys": onPages, "/nothing": onPages, "/healthz": onPages, "/openapi.json": onPages,
-		"/api/agents": everywhere, "/api/nothing": everywhere,
+		"/login": onPages, "/api-keys": onPages, "/nothing": onPages, "/docs": onPages,
+		"/healthz": everywhere, "/openapi.json": everywhere, "/api/agents": everywhere, "/api/nothing": everywhere,
 	} {
 		answer := serve(h, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 		for _, name := range names {
@@ -115,7 +127,7 @@ func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
 	h := newHandler(t, io.Discard)
 	for path, want := range map[string]string{
 		"/openapi.json": "*", "/.well-known/jwks.json": "*",
-		"/.well-known/oauth-authorization-server": "", "/.well-known/openid-configuration": "", "/docs": "",
+		"/.well-known/oauth-authorization-server": "*", "/.well-known/openid-configuration": "*", "/docs": "",
 		"/": "", "/login": "", "/api-keys": "", "/api/agents": "", "/api/widget/token": "", "/healthz": "", "/readyz": "", "/nothing": "",
 	} {
 		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)

@@ -50,6 +50,9 @@ func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
 	})
 }
 
+// reportPaths are read with a key for reports.
+var reportPaths = []string{"/api/activity", "/api/calls", "/api/usage"}
+
 // The test requests every route that has a page or takes a form with GET as the owner, and compares
 // all rows before and after. The address of a form leads to a page.
 func TestGetChangesNothing(t *testing.T) {
@@ -69,7 +72,11 @@ func TestGetChangesNothing(t *testing.T) {
 				for _, method := range []string{http.MethodGet, http.MethodHead} {
 					for _, as := range []requestKind{page, fragment, apiCall} {
 						answer := owner.ask(s, method, withID(r.Path, id), as)
-						if answer.Code >= http.StatusBadRequest && answer.Code != http.StatusUnauthorized {
+						refused := http.StatusUnauthorized
+						if as == apiCall && slices.Contains(reportPaths, r.Path) {
+							refused = http.StatusForbidden // the key is not for reports
+						}
+						if answer.Code >= http.StatusBadRequest && answer.Code != refused {
 							t.Errorf("%s %s as %s: %d", method, r.Path, as, answer.Code)
 						}
 					}
@@ -244,7 +251,7 @@ const (
 // accesses are the beginnings of paths and who may use them. The longest one that matches counts.
 // All other paths are for users.
 var accesses = map[string]access{
-	"/static/": byEveryone, "/docs": byEveryone, "/llms.txt": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,
+	"/static/": byEveryone, "/docs": byEveryone, "/llms.txt": byEveryone, "/robots.txt": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,
 	"/session": byEveryone, "/sign-in-links/": byEveryone, "/invitations/": byEveryone, "/openapi.json": byEveryone,
 	"/api/": byClients, "/operator": byClients, "/widget/": byClients, "/healthz": byEveryone, "/readyz": byEveryone,
 	"/leaks": byEveryone, "/password-resets": byEveryone, "/email-changes/": byEveryone, "/people/": byOwners, "/settings": byOwners,

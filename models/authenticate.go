@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"net/netip"
 	"slices"
@@ -52,8 +51,13 @@ func (p Principal) AllowsAddress(address netip.Addr) bool {
 	return slices.ContainsFunc(p.limits.Networks, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// agents returns the agents that the key reaches; nil: all of the account.
-func (p Principal) agents() []uuid.UUID {
+// Allows reports whether the key has this access.
+func (p Principal) Allows(access Access) bool {
+	return (access == AccessReports) == (p.limits != nil && p.limits.Reports)
+}
+
+// allowedAgents returns the agents that the key reaches; nil: all of the account.
+func (p Principal) allowedAgents() []uuid.UUID {
 	if p.limits == nil {
 		return nil
 	}
@@ -158,17 +162,30 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 }
 
 // CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. If
-// the account has no such agent, it returns [ErrAgentNotFound], and otherwise [ErrAgentNotAllowed]
-// or [ErrUnavailable]. The result was true at some moment between the start of Authenticate and the
+// the account has no such agent, it returns [ErrAgentNotFound], and otherwise [ErrAgentPaused],
+// [ErrAgentNotAllowed] or [ErrUnavailable]. The result was true at some moment between the start of Authenticate and the
 // end of CheckAgent, which together take at most [Timeout].
 func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	if err := a.findAgent(ctx, p, agentID); err != nil {
 		return err
 	}
-	if agents := p.agents(); agents != nil && !slices.Contains(agents, agentID) {
+	if agents := p.allowedAgents(); agents != nil && !slices.Contains(agents, agentID) {
 		return ErrAgentNotAllowed
 	}
 	return nil
+}
+
+// CallsLimited reports whether the key or its account has limits of calls, which [API.CheckCalls]
+// checks.
+func (p Principal) CallsLimited() bool { return p.limits != nil && p.limits.Calls }
+
+// CheckCalls returns a [*LimitError] if the principal's key or account has as many calls as it may
+// have at a time, or has used up its minutes of the month. It returns nil while the calls are
+// unknown, because LiveKit does not answer. The error may also be [ErrUnavailable].
+func (a *API) CheckCalls(ctx context.Context, p Principal) error {
+	ctx, cancel := context.WithTimeout(ctx, a.db.timeout-p.waited)
+	defer cancel()
+	return failed("check the limits of calls", checkCalls(ctx, a.db.api, a.db, p.AccountID, p.KeyID))
 }
 
 func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
@@ -179,18 +196,18 @@ func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) err
 	ctx, cancel := context.WithTimeout(ctx, a.db.timeout-p.waited)
 	defer cancel()
 	var epoch []byte
-	var exists bool
+	var exists, paused bool
 	query := a.db.api.NewSelect().TableExpr("auth_epoch").Column("value").
-		ColumnExpr("EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)", p.AccountID, agentID)
-	err := a.db.onPrimary(query).Scan(ctx, &epoch, &exists)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = authn.ErrNoEpoch
-	}
-	if err != nil {
+		ColumnExpr("agent.id IS NOT NULL, agent.paused_at IS NOT NULL").
+		Join("LEFT JOIN agents AS agent ON agent.account_id = ? AND agent.id = ?", p.AccountID, agentID)
+	if err := noRows(a.db.onPrimary(query).Scan(ctx, &epoch, &exists, &paused), authn.ErrNoEpoch); err != nil {
 		return failed("find agent", err)
 	}
 	if !exists {
 		return ErrAgentNotFound
+	}
+	if paused {
+		return ErrAgentPaused
 	}
 	a.authn.RememberAgent(authn.EpochValue(epoch), agent)
 	return nil
@@ -198,14 +215,17 @@ func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) err
 
 // AgentsOf is [Agents.List] for the principal's account, with the agents that the key reaches.
 func (a *API) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent], error) {
-	return listAgents(ctx, a.db.api, p.AccountID, page, p.agents())
+	return listAgents(ctx, a.db.api, p.AccountID, page, p.allowedAgents())
 }
 
-// Key returns the principal's key, or [ErrKeyNotFound] if it was deleted since.
-func (a *API) Key(ctx context.Context, p Principal) (Key, error) {
-	var key Key
-	err := a.db.api.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)
-	return key, notFound("find the API key of a request", err, ErrKeyNotFound)
+// Key returns the principal's key and its calls, or [ErrKeyNotFound] if it was deleted since.
+func (a *API) Key(ctx context.Context, p Principal) (key Key, used CallsUsed, err error) {
+	err = a.db.api.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)
+	if err != nil {
+		return key, used, notFound("find the API key of a request", err, ErrKeyNotFound)
+	}
+	used, err = usedCalls(ctx, a.db.api, a.db, p.AccountID, p.KeyID, a.db.Now())
+	return key, used, failed("read the calls of an API key", err)
 }
 
 // Ready returns [ErrUnavailable] unless the database answers all that a token request asks: about

@@ -44,6 +44,9 @@ var epochStatements = []struct {
 	{"change a key's expiry", anyDatabase, "UPDATE api_keys SET expires_at = {now} WHERE id = {key}", true},
 	{"change a key's agents", anyDatabase, "UPDATE api_keys SET agents = '[]' WHERE id = {key}", true},
 	{"change a key's networks", anyDatabase, "UPDATE api_keys SET networks = '[]' WHERE id = {key}", true},
+	{"change a key's limits", anyDatabase, "UPDATE api_keys SET limits = '{}' WHERE id = {key}", true},
+	{"change an account's limits", anyDatabase, "UPDATE accounts SET limits = '{}' WHERE id = {spare}", true},
+	{"pause an agent", anyDatabase, "UPDATE agents SET paused_at = {now} WHERE id = {agent}", true},
 	{"revoke and rename", anyDatabase, "UPDATE api_keys SET label = 'x', revoked_at = {now} WHERE id = {key}", true},
 	{"revoke by an upsert", anyDatabase, `INSERT INTO api_keys (id, account_id, label, key_hash, last_four, form_id, created_at)
 		VALUES ({key}, {account}, 'x', {hash}, 'abcd', {new}, {now}) ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.created_at`, true},

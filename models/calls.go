@@ -1,323 +1,544 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"log/slog"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"golang.org/x/sync/errgroup"
 
 	"portal/models/livekit"
-	"portal/models/widget"
 )
 
-const (
-	// callsInterval is the time between two looks at the queue of calls to end.
-	callsInterval = time.Second
-	// endCallsTimeout limits one round of requests to LiveKit.
-	endCallsTimeout = 4 * time.Second
-	// openCallsTimeout limits how long a page waits for LiveKit.
-	openCallsTimeout = 700 * time.Millisecond
-	// maxCallsEnding is the number of calls that are ended at the same time.
-	maxCallsEnding = 8
-	// endedCallsInterval is the shortest time between two activities about the ended calls of
-	// one key. A client with a valid token can join again and again.
-	endedCallsInterval = time.Minute
-)
-
-// OpenCalls is the number of calls that were opened with tokens of a key and go on.
-type OpenCalls struct {
-	Known bool // false if LiveKit did not answer in time
-	Count int
-}
-
-// Calls ends the calls that were opened with tokens of a key, an agent or an account.
+// Calls are the calls of visitors. LiveKit's lists of rooms and its webhooks say which calls there
+// are. The portal ends those that may not go on.
 type Calls struct {
-	db       *DB
-	liveKit  *livekit.Server // nil: no calls
-	failures atomic.Uint64   // rounds of requests to LiveKit that failed
+	db      *DB
+	liveKit *livekit.Server // nil: no calls
+
+	wake     chan struct{} // starts a round early
+	failures atomic.Uint64 // rounds that failed
 }
 
-// Open returns the calls of a key, or nil without a LiveKit server.
-func (c *Calls) Open(ctx context.Context, key Key) *OpenCalls {
-	if c.liveKit == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, openCallsTimeout)
-	defer cancel()
-	rooms, err := c.liveKit.Rooms(ctx)
-	if err != nil {
-		c.db.logger.WarnContext(ctx, "open calls are unknown", slog.Any("error", err))
-		return &OpenCalls{}
-	}
-	open := &OpenCalls{Known: true}
-	for _, room := range rooms {
-		if room.KeyID == key.ID && !room.Empty {
-			open.Count++
-		}
-	}
-	return open
+func newCalls(db *DB, server *livekit.Server) *Calls {
+	return &Calls{db: db, liveKit: server, wake: make(chan struct{}, 1)}
 }
 
-// endRegularly ends calls until background ends. Because the next look at the queue tries again, it
-// logs only the first of several failures in a row.
-func (c *Calls) endRegularly(background context.Context) {
-	ticker := time.NewTicker(callsInterval)
-	defer ticker.Stop()
-	failing := false
-	for {
-		select {
-		case <-background.Done():
-			return
-		case <-ticker.C:
-		}
-		tried, err := c.endDue(background)
-		switch {
-		case background.Err() != nil:
-			return
-		case err != nil && !failing:
-			c.db.logger.ErrorContext(background, "cannot end calls; retrying", slog.Any("error", err))
-			failing = true
-		case err == nil && tried && failing:
-			c.db.logger.InfoContext(background, "calls are ended again")
-			failing = false
-		}
-	}
-}
+// Enabled reports whether the store has a LiveKit server.
+func (c *Calls) Enabled() bool { return c.liveKit != nil }
 
-// endDue works on the queue once, and reports whether there was work.
-func (c *Calls) endDue(ctx context.Context) (tried bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
-	due, err := c.claim(limited)
-	if err != nil || len(due) == 0 {
-		return false, failed("claim calls to end", err)
-	}
-	subjects, err := c.subjects(limited, due)
-	if err != nil {
-		return true, failed("find calls to end", err)
-	}
-	if err = c.endCallsOf(ctx, subjects); err != nil {
-		c.failures.Add(1)
-	}
-	return true, errors.Join(err, c.finish(ctx, due, err != nil))
-}
+// staleEvent is the age from which the event that a visitor has connected begins no call.
+const staleEvent = time.Minute
 
-// finish records the calls that a search has ended, and releases its work.
-func (c *Calls) finish(ctx context.Context, due []hangUp, searchFailed bool) error {
-	// The calls have ended, so they are recorded even if the portal is stopping.
-	ctx = context.WithoutCancel(ctx)
-	for i := range due {
-		if err := c.recordEnded(ctx, &due[i]); err != nil {
-			return failed("record ended calls", err)
+// Report records an event of LiveKit. Repeated and late events, in any order, give the same calls.
+// It ignores an event about a key that does not exist.
+func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
+	wake := false
+	err := c.db.InTx(ctx, "record an event of a call", func(ctx context.Context, tx Tx) error {
+		access, err := readCallAccess(ctx, tx, []uuid.UUID{e.Room.KeyID}, []uuid.UUID{e.Room.AgentID})
+		key, known := access.keys[e.Room.KeyID]
+		if err != nil || !known {
+			return err
 		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
-	return failed("release calls to end", c.release(ctx, due, searchFailed))
-}
-
-// subjects maps keys and agents to the work on their calls. An account is replaced by its
-// agents: removed agents have work of their own.
-func (c *Calls) subjects(ctx context.Context, due []hangUp) (map[uuid.UUID]*hangUp, error) {
-	subjects := make(map[uuid.UUID]*hangUp, len(due))
-	ids := make([]uuid.UUID, len(due))
-	for i := range due {
-		ids[i] = due[i].SubjectID
-		subjects[ids[i]] = &due[i]
-	}
-	var agents []Agent
-	err := c.db.NewSelect().Model(&agents).Column("id", "account_id").Where("account_id IN (?)", bun.List(ids)).Scan(ctx)
-	for _, agent := range agents {
-		if subjects[agent.ID] == nil {
-			subjects[agent.ID] = subjects[agent.AccountID]
+		call, err := c.report(ctx, tx, e, key.AccountID)
+		if err != nil || call == nil {
+			return err
 		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	var keys []Key
-	err = c.db.NewSelect().Model(&keys).Column("id", "account_id", "label", "revoked_at", "expires_at", "agents").
-		Where("id IN (?)", bun.List(ids)).Scan(ctx)
-	for i := range keys {
-		subjects[keys[i].ID].key = &keys[i]
-	}
-	return subjects, err
-}
-
-// endCallsOf ends the calls of keys and agents, except those that an active key still allows, and
-// counts them.
-func (c *Calls) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) error {
-	ctx, cancel := context.WithTimeout(ctx, endCallsTimeout)
-	defer cancel()
-	rooms, err := c.liveKit.Rooms(ctx)
-	if err != nil {
-		return err
-	}
-	// One that fails does not stop the others.
-	var group errgroup.Group
-	group.SetLimit(maxCallsEnding)
-	for _, room := range rooms {
-		work := subjects[room.KeyID]
-		if work == nil || work.key != nil && work.key.reaches(room.AgentID, c.db.Now()) {
-			work = subjects[room.AgentID]
-		}
-		if work != nil {
-			group.Go(func() error { return c.endCall(ctx, room, work) })
-		}
-	}
-	return group.Wait()
-}
-
-func (c *Calls) endCall(ctx context.Context, room livekit.Room, work *hangUp) error {
-	ended, err := c.liveKit.EndRoom(ctx, room)
-	if ended {
-		atomic.AddInt64(&work.Ended, 1)
+		wake = call.Open() && (key.limited() || access.denies(call) != "")
+		return noteUsedMinutes(ctx, tx, key)
+	})
+	if err == nil && wake {
+		c.Wake()
 	}
 	return err
 }
 
-// recordEnded records an activity with the number of ended calls, by the actor of the
-// revocation. Within [endedCallsInterval] of the last activity it only stores the number, except
-// for the last time.
-func (c *Calls) recordEnded(ctx context.Context, work *hangUp) error {
-	if work.Ended == 0 {
-		return nil
-	}
-	now := c.db.Now()
-	return c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx Tx) error {
-		if work.RecordedAt == nil || work.hadExpired() || now.Sub(*work.RecordedAt) >= endedCallsInterval {
-			if err := recordCalls(ctx, tx, work); err != nil {
-				return err
-			}
-			work.Ended, work.RecordedAt = 0, &now
+// report merges an event into the call of its room, and returns the call, or nil if the event begins
+// none.
+func (c *Calls) report(ctx context.Context, tx Tx, e livekit.Event, accountID uuid.UUID) (*Call, error) {
+	stale := tx.Now().Sub(e.CreatedAt) > staleEvent
+	merge := func(call *Call) {
+		if e.Left {
+			call.leave(e.Visitor, e.CreatedAt)
+		} else {
+			call.join(e.Visitor, stale)
 		}
-		return tx.Update(ctx, work, "ended", "recorded_at")
-	})
-}
-
-func recordCalls(ctx context.Context, tx Tx, work *hangUp) error {
-	var cause Activity
-	err := tx.NewSelect().Model(&cause).Column("account_id", "subject_id", "label", "actor_kind", "actor_id", "address").
-		Where("id = ?", work.ActivityID).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) && work.key != nil {
-		// The key has expired, or a user has repeated a change.
-		cause = Activity{AccountID: work.key.AccountID, SubjectID: &work.key.ID, Label: work.key.Label, ActorKind: ActorOperator}
-		err = nil
 	}
-	if err != nil {
-		return err
+	for {
+		calls, err := lockCalls(ctx, tx, "room_id = ?", e.Room.ID)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(calls) > 0:
+			before, call := calls[0], calls[0].clone()
+			merge(&call)
+			return &call, saveCalls(ctx, tx, callChange{&before, &call})
+		case stale:
+			return nil, nil //nolint:nilnil // no call
+		}
+		call := newCall(e.Room, accountID)
+		merge(&call)
+		if inserted, err := insertCalls(ctx, tx, call); err != nil || len(inserted) > 0 {
+			return &call, err
+		}
+		// Another transaction has inserted the call in the meantime.
 	}
-	actor := Actor{Kind: cause.ActorKind, Address: cause.Address}
-	if cause.ActorID != nil {
-		actor.ID = *cause.ActorID
+}
+
+// Wake starts a round, unless one has just ended.
+func (c *Calls) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
-	return tx.RecordActivity(ctx, actor, Activity{
-		AccountID: cause.AccountID, Action: ActionCallsEnded, SubjectID: cause.SubjectID, Label: cause.Label, Count: work.Ended,
-	})
 }
 
-const (
-	// HangUpLife is how long the portal ends the calls of a key, agent or account. After that,
-	// no token can open another call, even if the clocks of the portal and of LiveKit differ.
-	HangUpLife = widget.MaxTTL + 2*time.Minute
-	// hangUpKept is how much longer the portal tries to reach LiveKit, because calls outlive
-	// their tokens.
-	hangUpKept = 24 * time.Hour
-	// hangUpInterval is the time between two searches for the same calls. A client with a valid
-	// token can join its room again.
-	hangUpInterval = 2 * time.Second
-	// hangUpLease is how long claimed work belongs to one instance: longer than a search, so
-	// that two instances do not count the same calls. It also limits how long an instance that
-	// has stopped delays the work.
-	hangUpLease = 10 * time.Second
-	// maxHangUps limits how many entries an instance works on at once.
-	maxHangUps = 1000
-)
-
-// hangUp is the work to end the calls that were opened with the tokens of a key, an agent or an
-// account.
-type hangUp struct {
-	bun.BaseModel `bun:"table:hang_ups"`
-
-	ActivityID uuid.UUID `bun:",pk"` // that ends the calls; the key's id for its expiry
-	SubjectID  uuid.UUID
-	DueAt      time.Time
-	ExpiresAt  time.Time
-	Ended      int64      // calls that are in no activity yet
-	RecordedAt *time.Time // the last activity about ended calls
-
-	key *Key // the subject, if it is a key
+// newCall returns a call without a start.
+func newCall(room livekit.Room, accountID uuid.UUID) Call {
+	return Call{ID: newID(), AccountID: accountID, AgentID: room.AgentID, KeyID: room.KeyID, RoomID: room.ID, RoomName: room.Name}
 }
 
-// Enabled reports whether the store ends calls.
-func (c *Calls) Enabled() bool { return c.liveKit != nil }
+// lockCalls returns the calls that match and locks their rows, in an order in which transactions do
+// not wait for each other.
+func lockCalls(ctx context.Context, tx Tx, where string, args ...any) ([]Call, error) {
+	calls := []Call{}
+	query := tx.NewSelect().Model(&calls).Where(where, args...).OrderExpr("room_id")
+	return calls, tx.db.locked(query, "UPDATE").Scan(ctx)
+}
 
-// EndingFor returns the time since the oldest revocation whose calls are still being ended, or 0 if
-// there is none.
-func (c *Calls) EndingFor(ctx context.Context) (time.Duration, error) {
-	var oldest hangUp
-	err := c.db.NewSelect().Model(&oldest).Column("expires_at").
-		Where("expires_at <= ?", c.db.Now().Add(HangUpLife)). // the others wait for a key to expire
-		OrderExpr("expires_at").Limit(1).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+// insertCalls inserts calls whose rooms have none yet, and returns the ids of those.
+func insertCalls(ctx context.Context, tx Tx, calls ...Call) (inserted []uuid.UUID, err error) {
+	for i := range calls {
+		calls[i].Unrecorded = !calls[i].Open() && calls[i].EndReason.byAccess()
 	}
-	return c.db.Now().Sub(oldest.ExpiresAt.Add(-HangUpLife)), failed("find the oldest hang-up", err)
-}
-
-// allowCalls cancels the end of calls of an agent or account that exists or is enabled again.
-func allowCalls(ctx context.Context, tx Tx, subjectID uuid.UUID) error {
-	return tx.Delete(ctx, (*hangUp)(nil), "subject_id = ?", subjectID)
-}
-
-// claim returns the work that is due. No other instance gets it before it is released or
-// [hangUpLease] has passed.
-func (c *Calls) claim(ctx context.Context) ([]hangUp, error) {
-	now := c.db.Now()
-	due := c.db.NewSelect().Model((*hangUp)(nil)).Column("activity_id").
-		Where("due_at <= ?", now).OrderExpr("due_at").Limit(maxHangUps)
-	// Without work, SQLite is not locked for writing.
-	if found, err := due.Exists(ctx); err != nil || !found {
+	err = tx.NewInsert().Model(&calls).On("CONFLICT (room_id) DO NOTHING").Returning("id").Scan(ctx, &inserted)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	due = c.db.locked(due, "UPDATE SKIP LOCKED")
-	var claimed []hangUp
-	err := c.db.NewUpdate().Model(&claimed).Set("due_at = ?", now.Add(hangUpLease)).Where("activity_id IN (?)", due).
-		Returning("activity_id, subject_id, due_at, expires_at, ended, recorded_at").Scan(ctx)
-	return claimed, err
-}
-
-// release makes claimed work due again. Unless the search failed, work that had expired before it
-// is deleted.
-func (c *Calls) release(ctx context.Context, claimed []hangUp, searchFailed bool) error {
-	var again, done []uuid.UUID
-	for _, work := range claimed {
-		if work.hadExpired() && !searchFailed {
-			done = append(done, work.ActivityID)
-		} else {
-			again = append(again, work.ActivityID)
+	var changes []callChange
+	for i := range calls {
+		if slices.Contains(inserted, calls[i].ID) {
+			changes = append(changes, callChange{nil, &calls[i]})
 		}
 	}
-	if len(done) > 0 {
-		_, err := c.db.NewDelete().Model((*hangUp)(nil)).Where("activity_id IN (?)", bun.List(done)).Exec(ctx)
+	if err := announce(ctx, tx, changes); err != nil {
+		return inserted, err
+	}
+	return inserted, addCallTotals(ctx, tx, changes)
+}
+
+// callChange is a call before and after a change; before is nil for a new one.
+type callChange struct{ before, after *Call }
+
+// saveCalls writes changed calls and corrects the totals.
+func saveCalls(ctx context.Context, tx Tx, changes ...callChange) error {
+	changes = slices.DeleteFunc(changes, func(c callChange) bool { return reflect.DeepEqual(*c.before, *c.after) })
+	for _, change := range changes {
+		if call := change.after; call.Open() {
+			call.Unrecorded = false
+		} else if change.before.Open() {
+			call.Unrecorded = call.EndReason.byAccess()
+		}
+		err := tx.Update(ctx, change.after, "user_id", "started_at", "ended_at", "end_reason", "exact", "ending", "unseen_since", "visitors", "unrecorded")
 		if err != nil {
 			return err
 		}
 	}
-	if len(again) == 0 {
+	if err := announce(ctx, tx, changes); err != nil {
+		return err
+	}
+	return addCallTotals(ctx, tx, changes)
+}
+
+// announce queues the events of calls that have started or ended.
+func announce(ctx context.Context, tx Tx, changes []callChange) error {
+	for _, change := range changes {
+		call := change.after
+		var events []event
+		if change.before == nil {
+			events = append(events, event{EventCallStarted, call.ID})
+		}
+		if !call.Open() && (change.before == nil || change.before.Open()) {
+			events = append(events, event{EventCallEnded, call.ID})
+		}
+		if err := tx.fanOut(ctx, GroupCalls, call.AccountID, events...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callTotal is the row of a key or an account on a day.
+type callTotal struct {
+	bun.BaseModel `bun:"table:call_totals,alias:total"`
+
+	SubjectID uuid.UUID `bun:",pk"`
+	Day       time.Time `bun:",pk"`
+	Calls     int64
+	Seconds   int64
+}
+
+// addCallTotals adds what changes of calls mean for the totals of their keys and accounts.
+func addCallTotals(ctx context.Context, tx Tx, changes []callChange) error {
+	type place struct {
+		subject uuid.UUID
+		day     time.Time
+	}
+	sums := map[place]callDay{}
+	add := func(call *Call, sign int64) {
+		if call == nil {
+			return
+		}
+		for day, part := range call.days() {
+			for _, subject := range []uuid.UUID{call.KeyID, call.AccountID} {
+				sum := sums[place{subject, day}]
+				sum.calls += sign * part.calls
+				sum.seconds += sign * part.seconds
+				sums[place{subject, day}] = sum
+			}
+		}
+	}
+	for _, change := range changes {
+		add(change.before, -1)
+		add(change.after, 1)
+	}
+	var rows []callTotal
+	for at, sum := range sums {
+		if sum != (callDay{}) {
+			rows = append(rows, callTotal{SubjectID: at.subject, Day: at.day, Calls: sum.calls, Seconds: sum.seconds})
+		}
+	}
+	if len(rows) == 0 {
 		return nil
 	}
-	lease := claimed[0].DueAt
-	_, err := c.db.NewUpdate().Model((*hangUp)(nil)).Set("due_at = ?", lease.Add(hangUpInterval-hangUpLease)).
-		Where("activity_id IN (?)", bun.List(again)).Where("due_at = ?", lease).Exec(ctx)
+	// In this order transactions do not wait for each other.
+	slices.SortFunc(rows, func(a, b callTotal) int { return cmp.Or(compareIDs(a.SubjectID, b.SubjectID), a.Day.Compare(b.Day)) })
+	_, err := tx.NewInsert().Model(&rows).On("CONFLICT (subject_id, day) DO UPDATE").
+		Set("calls = total.calls + excluded.calls, seconds = total.seconds + excluded.seconds").Exec(ctx)
 	return err
 }
 
-// hadExpired reports whether no token was valid any more when the work was claimed.
-func (h hangUp) hadExpired() bool { return !h.ExpiresAt.After(h.DueAt.Add(-hangUpLease)) }
+// OpenCalls is the number of calls that were opened with tokens of a key and go on.
+type OpenCalls struct {
+	Known bool // false if LiveKit has not answered for a while
+	Count int
+}
+
+// knownFor is how long a list of rooms describes the calls: longer than the time between two.
+const knownFor = time.Minute
+
+// Open returns the calls of a key, or nil without a LiveKit server.
+func (c *Calls) Open(ctx context.Context, key Key) (*OpenCalls, error) {
+	return c.open(ctx, "api_key_id = ?", key.ID, key.AccountID)
+}
+
+// OpenOfAgent is [Calls.Open] for an agent.
+func (c *Calls) OpenOfAgent(ctx context.Context, agent Agent) (*OpenCalls, error) {
+	return c.open(ctx, "agent_id = ?", agent.ID, agent.AccountID)
+}
+
+func (c *Calls) open(ctx context.Context, where string, id, accountID uuid.UUID) (*OpenCalls, error) {
+	if c.liveKit == nil {
+		return nil, nil //nolint:nilnil // no calls
+	}
+	open := &OpenCalls{}
+	listed, err := c.ListedAt(ctx)
+	if err == nil {
+		open.Known = c.db.Now().Sub(listed) < knownFor
+		var count int64
+		count, err = c.db.NewSelect().Model((*Call)(nil)).Where("ended_at IS NULL AND account_id = ?", accountID).Where(where, id).Count(ctx)
+		open.Count = int(count)
+	}
+	return open, failed("count open calls", err)
+}
+
+// CountOpen returns the number of calls of all accounts.
+func (c *Calls) CountOpen(ctx context.Context) (int64, error) {
+	n, err := c.db.NewSelect().Model((*Call)(nil)).Where("ended_at IS NULL").Count(ctx)
+	return n, failed("count calls", err)
+}
+
+// ListedAt returns when LiveKit last answered with a list of rooms; zero: never.
+func (c *Calls) ListedAt(ctx context.Context) (time.Time, error) {
+	var listed bun.NullTime
+	err := c.db.NewSelect().Table("call_rounds").Column("listed_at").Scan(ctx, &listed)
+	return listed.Time, failed("read when calls were listed", err)
+}
+
+// Used returns how many calls of an account, or of one of its keys unless keyID is zero, go on, and
+// the seconds of this month.
+func (c *Calls) Used(ctx context.Context, accountID, keyID uuid.UUID) (CallsUsed, error) {
+	used, err := usedCalls(ctx, c.db, c.db, accountID, keyID, c.db.Now())
+	return used, failed("read the calls of this month", err)
+}
+
+// UsedByKeys returns what [Calls.Used] returns for each of these keys of an account.
+func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uuid.UUID) (map[uuid.UUID]CallsUsed, error) {
+	used := map[uuid.UUID]CallsUsed{}
+	for batch := range slices.Chunk(keyIDs, maintenanceBatch) {
+		for _, id := range batch {
+			used[id] = CallsUsed{}
+		}
+		var totals []callTotal
+		month := monthOf(c.db.Now())
+		err := c.db.NewSelect().Model(&totals).Column("total.subject_id").ColumnExpr("CAST(sum(total.seconds) AS bigint) AS seconds").
+			Where("total.subject_id IN (?) AND total.day >= ?", bun.List(batch), month).GroupExpr("total.subject_id").Scan(ctx)
+		if err != nil {
+			return nil, failed("read the minutes of keys", err)
+		}
+		for _, total := range totals {
+			used[total.SubjectID] = CallsUsed{Seconds: total.Seconds}
+		}
+	}
+	var open []Call
+	err := c.db.NewSelect().Model(&open).Column("api_key_id", "started_at").Where("ended_at IS NULL AND account_id = ?", accountID).Scan(ctx)
+	now := c.db.Now()
+	for _, call := range open {
+		if of, wanted := used[call.KeyID]; wanted {
+			call.StartedAt = later(call.StartedAt, monthOf(now))
+			used[call.KeyID] = CallsUsed{Calls: of.Calls + 1, Seconds: of.Seconds + call.Seconds(now)}
+		}
+	}
+	return used, failed("read the open calls of keys", err)
+}
+
+// SecondsByKey returns how long ended calls of these keys lasted on the days since the first one.
+func (c *Calls) SecondsByKey(ctx context.Context, keyIDs []uuid.UUID, first time.Time) (map[uuid.UUID]int64, error) {
+	seconds := map[uuid.UUID]int64{}
+	for batch := range slices.Chunk(keyIDs, maintenanceBatch) {
+		var totals []callTotal
+		err := c.db.NewSelect().Model(&totals).Column("total.subject_id").ColumnExpr("CAST(sum(total.seconds) AS bigint) AS seconds").
+			Where("total.subject_id IN (?) AND total.day >= ?", bun.List(batch), first).GroupExpr("total.subject_id").Scan(ctx)
+		if err != nil {
+			return nil, failed("read the minutes of keys", err)
+		}
+		for _, total := range totals {
+			seconds[total.SubjectID] = total.Seconds
+		}
+	}
+	return seconds, nil
+}
+
+// SecondsByDay returns how long ended calls of a key lasted on each day since the first one.
+func (c *Calls) SecondsByDay(ctx context.Context, keyID uuid.UUID, first time.Time) (map[time.Time]int64, error) {
+	var totals []callTotal
+	err := c.db.NewSelect().Model(&totals).Column("day", "seconds").Where("total.subject_id = ? AND total.day >= ?", keyID, first).Scan(ctx)
+	seconds := map[time.Time]int64{}
+	for _, total := range totals {
+		seconds[total.Day.UTC()] = total.Seconds
+	}
+	return seconds, failed("read the minutes of a key", err)
+}
+
+// usedCalls is [Calls.Used] at a time.
+func usedCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) (used CallsUsed, err error) {
+	return used, usedQuery(db, d, accountID, keyID, now).Scan(ctx, &used.Calls, &used.Seconds)
+}
+
+// usedQuery selects the columns calls and seconds of [usedCalls].
+func usedQuery(db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) *bun.SelectQuery {
+	month, subject := monthOf(now), accountID
+	started := d.unixTime("call.started_at")
+	open := db.NewSelect().Model((*Call)(nil)).
+		ColumnExpr("count(*) AS calls").
+		ColumnExpr("COALESCE(sum(?0 - CASE WHEN ?1 > ?0 THEN ?0 WHEN ?1 < ?2 THEN ?2 ELSE ?1 END), 0) AS seconds", now.Unix(), started, month.Unix()).
+		Where("call.ended_at IS NULL AND call.account_id = ?", accountID)
+	if keyID != uuid.Nil {
+		open, subject = open.Where("call.api_key_id = ?", keyID), keyID
+	}
+	ended := db.NewSelect().Model((*callTotal)(nil)).ColumnExpr("COALESCE(sum(total.seconds), 0)").
+		Where("total.subject_id = ? AND total.day >= ?", subject, month)
+	return db.NewSelect().TableExpr("(?) AS o", open).ColumnExpr("o.calls, CAST(o.seconds + (?) AS bigint) AS seconds", ended)
+}
+
+// End ends one of the account's calls for a user, or for an operator any call if accountID is zero,
+// and records the activity. If LiveKit does not answer, the next round ends the call. If the call
+// has ended before, nothing happens. The error may be [ErrCallNotFound].
+func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Call, error) {
+	reason := EndedInPortal
+	if actor.Kind == ActorOperator {
+		reason = EndedByOperator
+	}
+	call, err := inTx(ctx, c.db, "end call", func(ctx context.Context, tx Tx) (Call, error) {
+		found, err := findCall(ctx, tx, accountID, id)
+		if err != nil {
+			return found, err
+		}
+		if err := tx.lockAccountsTable(ctx, found.AccountID); err != nil {
+			return found, err
+		}
+		calls, err := lockCalls(ctx, tx, "call.id = ?", id)
+		if err != nil || len(calls) == 0 {
+			return found, cmp.Or(err, ErrCallNotFound)
+		}
+		call := calls[0]
+		if !call.Open() || call.Ending == reason {
+			return call, nil
+		}
+		call.Ending = reason
+		if err := tx.Update(ctx, &call, "ending"); err != nil {
+			return call, err
+		}
+		label, err := keyLabel(ctx, tx, call.KeyID)
+		if err != nil {
+			return call, err
+		}
+		return call, tx.Record(ctx, actor, Activity{AccountID: call.AccountID, Action: ActionCallEnded, SubjectID: &call.KeyID, Label: label})
+	})
+	if err != nil || !call.Open() || c.liveKit == nil {
+		return call, err
+	}
+	if err := c.endNow(ctx, call); err != nil {
+		c.db.logger.WarnContext(ctx, "a call ends later, because LiveKit does not answer", slog.Any("error", err))
+	}
+	c.Wake()
+	return call, nil
+}
+
+// endNow ends one call before the next round does.
+func (c *Calls) endNow(ctx context.Context, call Call) error {
+	ctx, cancel := context.WithTimeout(ctx, endNowTimeout)
+	defer cancel()
+	ended, err := c.liveKit.EndRoom(ctx, call.RoomName)
+	if err != nil || !ended {
+		return err
+	}
+	return c.markEnded(ctx, []uuid.UUID{call.ID}, c.db.Now())
+}
+
+// endNowTimeout limits how long a page waits for LiveKit.
+const endNowTimeout = 2 * time.Second
+
+// markEnded records that the portal has ended calls at a time, unless LiveKit has reported it.
+func (c *Calls) markEnded(ctx context.Context, ids []uuid.UUID, at time.Time) error {
+	return c.change(ctx, ids, func(call *Call) {
+		if call.Open() {
+			call.end(at, cmp.Or(call.Ending, EndUnknown))
+		}
+	})
+}
+
+// change changes calls in transactions of a bounded size.
+func (c *Calls) change(ctx context.Context, ids []uuid.UUID, change func(*Call)) error {
+	for batch := range slices.Chunk(ids, callBatch) {
+		err := c.db.InTx(ctx, "change calls", func(ctx context.Context, tx Tx) error {
+			if err := tx.lockAccountsTable(ctx, uuid.Nil); err != nil {
+				return err
+			}
+			calls, err := lockCalls(ctx, tx, "call.id IN (?)", bun.List(batch))
+			if err != nil {
+				return err
+			}
+			changes := make([]callChange, len(calls))
+			for i := range calls {
+				after := calls[i].clone()
+				change(&after)
+				changes[i] = callChange{&calls[i], &after}
+			}
+			return saveCalls(ctx, tx, changes...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callBatch is how many calls one transaction changes.
+const callBatch = 200
+
+// findCall returns a call of the account, or of any account if the id is zero, or [ErrCallNotFound].
+func findCall(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Call, error) {
+	var call Call
+	query := db.NewSelect().Model(&call).Where("call.id = ?", id)
+	if accountID != uuid.Nil {
+		query = query.Where("call.account_id = ?", accountID)
+	}
+	return call, notFound("find call", query.Scan(ctx), ErrCallNotFound)
+}
+
+// CallPage selects calls.
+type CallPage struct {
+	AccountID      uuid.UUID // zero: all accounts, for operators
+	KeyID, AgentID uuid.UUID // zero: any
+	From, Until    time.Time // of the start; Until is exclusive
+	After          CallPlace // the last call of the previous page; zero for the first page
+	OldestFirst    bool
+	Limit          int // the maximum number of calls
+}
+
+// CallPlace is the place of a call in a list.
+type CallPlace struct {
+	StartedAt time.Time
+	ID        uuid.UUID
+}
+
+// Place returns the place of the call.
+func (c *Call) Place() CallPlace { return CallPlace{c.StartedAt, c.ID} }
+
+// String returns the place as [ParseCallPlace] reads it.
+func (p CallPlace) String() string {
+	return strconv.FormatInt(p.StartedAt.UnixMicro(), 36) + "_" + p.ID.String()
+}
+
+// ParseCallPlace returns the place of a call from its text, and reports false for any other text.
+func ParseCallPlace(text string) (CallPlace, bool) {
+	at, id, _ := strings.Cut(text, "_")
+	micros, err := strconv.ParseInt(at, 36, 64)
+	parsed, ok := ParseID(id)
+	started := time.UnixMicro(micros).UTC()
+	return CallPlace{started, parsed}, err == nil && ok && started.Year() > 0 && started.Year() < 10_000
+}
+
+// List returns a page of calls by their start, the newest first unless the page says otherwise.
+func (c *Calls) List(ctx context.Context, page CallPage) ([]Call, error) {
+	calls := []Call{}
+	query := c.db.NewSelect().Model(&calls).ColumnExpr("?TableColumns").
+		ColumnExpr("COALESCE(agent.name, '') AS agent_name, COALESCE(k.label, '') AS key_label").
+		Join("LEFT JOIN agents AS agent ON agent.id = call.agent_id AND agent.account_id = call.account_id").
+		Join("LEFT JOIN api_keys AS k ON k.id = call.api_key_id").
+		Limit(int64(page.Limit))
+	if page.AccountID != uuid.Nil {
+		query = query.Where("call.account_id = ?", page.AccountID)
+	}
+	if page.KeyID != uuid.Nil {
+		query = query.Where("call.api_key_id = ?", page.KeyID)
+	}
+	if page.AgentID != uuid.Nil {
+		query = query.Where("call.agent_id = ?", page.AgentID)
+	}
+	if !page.From.IsZero() {
+		query = query.Where("call.started_at >= ?", page.From)
+	}
+	if !page.Until.IsZero() {
+		query = query.Where("call.started_at < ?", page.Until)
+	}
+	order, beyond := "DESC", "<"
+	if page.OldestFirst {
+		order, beyond = "ASC", ">"
+	}
+	if page.After != (CallPlace{}) {
+		query = query.Where("(call.started_at, call.id) ? (?, ?)", bun.Safe(beyond), page.After.StartedAt, page.After.ID)
+	}
+	err := query.OrderExpr("call.started_at ?0, call.id ?0", bun.Safe(order)).Scan(ctx)
+	return calls, failed("list calls", err)
+}
+
+// Find returns one of the account's calls, or [ErrCallNotFound].
+func (c *Calls) Find(ctx context.Context, accountID, id uuid.UUID) (Call, error) {
+	return findCall(ctx, c.db, accountID, id)
+}
+
+func keyLabel(ctx context.Context, tx Tx, id uuid.UUID) (label string, err error) {
+	err = tx.NewSelect().Model((*Key)(nil)).Column("label").Where("id = ?", id).Scan(ctx, &label)
+	return label, noRows(err, nil)
+}

@@ -2,8 +2,11 @@ package models_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +18,9 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
-	"portal/models/widget"
 )
 
-// callFixture is a fixture with a LiveKit server.
+// callFixture is a fixture with a LiveKit server and the real time.
 type callFixture struct {
 	*fixture
 	server *livekitserver.Server
@@ -30,13 +32,37 @@ func eachDatabaseWithCalls(t *testing.T, run func(t *testing.T, f callFixture)) 
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		server := modelstest.LiveKit(t)
-		run(t, callFixture{newFixture(t, url, models.Options{LiveKit: server.Portal()}), server})
+		run(t, callFixture{newFixture(t, url, models.Options{LiveKit: server.Portal(), Now: time.Now, Mail: true}), server})
 	})
 }
 
 func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) *livekitserver.Call {
 	t.Helper()
 	return modelstest.Value(f.server.Join(t.Context(), agentID, keyID))(t)
+}
+
+// listed waits until the account has this many calls that go on, and returns all its calls.
+func (f *fixture) listed(t *testing.T, c customer, open int) []models.Call {
+	t.Helper()
+	var calls []models.Call
+	eventually(t, fmt.Sprintf("%d calls are open", open), func() bool {
+		calls = modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, Limit: 100}))(t)
+		return len(slices.DeleteFunc(slices.Clone(calls), func(call models.Call) bool { return !call.Open() })) == open
+	})
+	return calls
+}
+
+// expectReason waits until the account's only call of a key has ended, and checks why.
+func (f *fixture) expectReason(t *testing.T, c customer, key models.Key, want models.EndReason) {
+	t.Helper()
+	var calls []models.Call
+	eventually(t, "the call ends: "+string(want), func() bool {
+		calls = modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, KeyID: key.ID, Limit: 10}))(t)
+		return len(calls) > 0 && !calls[0].Open()
+	})
+	if len(calls) != 1 || calls[0].EndReason != want {
+		t.Errorf("%d calls, the first ended by %s, want %s", len(calls), calls[0].EndReason, want)
+	}
 }
 
 func expectEnd(t *testing.T, calls ...*livekitserver.Call) {
@@ -48,7 +74,7 @@ func expectEnd(t *testing.T, calls ...*livekitserver.Call) {
 
 // endedCalls waits until the activities about ended calls have this many calls together, and
 // returns these activities.
-func (f callFixture) endedCalls(t *testing.T, c customer, want int64) []models.Activity {
+func (f *fixture) endedCalls(t *testing.T, c customer, want int64) []models.Activity {
 	t.Helper()
 	var ended []models.Activity
 	eventually(t, fmt.Sprintf("%d ended calls are recorded", want), func() bool {
@@ -65,202 +91,126 @@ func (f callFixture) endedCalls(t *testing.T, c customer, want int64) []models.A
 	return ended
 }
 
-func (f *fixture) hangUps(t *testing.T) int {
-	t.Helper()
-	return f.count(t, "SELECT count(*) FROM hang_ups")
-}
-
-func TestRevocationEndsCalls(t *testing.T) {
+// A call ends for each change of access, and has its reason. Another key's call goes on.
+func TestChangesOfAccessEndCalls(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
-		ctx, c := t.Context(), f.customer(t)
-		agent, key, other := f.agent(t, c), errless(f.key(t, c)), errless(f.key(t, c))
-		first, second := f.open(t, agent.ID, key.ID), f.open(t, newID(), key.ID)
-		another := f.open(t, agent.ID, other.ID)
-		must(t, f.server.CreateRoom(ctx, "lobby"))
-		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)))
-		expectEnd(t, first, second)
-		ended := f.endedCalls(t, c, 2)
-		if len(ended) != 1 || *ended[0].SubjectID != key.ID || ended[0].Label != key.Label ||
-			*ended[0].ActorID != c.user.ID || ended[0].Address != c.actor.Address {
-			t.Errorf("recorded %+v", ended)
-		}
-
-		// The participant joins again with the same token, twice within a minute.
-		for range 2 {
-			again := modelstest.Value(first.Again(ctx))(t)
-			f.clock.Advance(2 * time.Second)
-			expectEnd(t, again)
-		}
-		f.clock.Advance(time.Minute)
-		if ended := f.endedCalls(t, c, 4); len(ended) != 2 {
-			t.Errorf("%d activities, want 2", len(ended))
-		}
-		if !another.Open() {
-			t.Error("a call of another key was ended")
-		}
-
-		again := modelstest.Value(first.Again(ctx))(t)
-		f.clock.Advance(2 * time.Second)
-		expectEnd(t, again)
-		f.clock.Advance(widget.MaxTTL + 3*time.Minute)
-		eventually(t, "the work is dropped once every token has expired", func() bool { return f.hangUps(t) == 0 })
-		f.endedCalls(t, c, 5)
-	})
-}
-
-// LiveKit keeps a room for minutes after its visitor has left.
-func TestOpenCallsHaveAVisitor(t *testing.T) {
-	t.Parallel()
-	server := modelstest.LiveKit(t)
-	f := callFixture{newFixture(t, modelstest.SQLiteURL(t), models.Options{LiveKit: server.Portal()}), server}
-	c := f.customer(t)
-	key, _ := f.key(t, c)
-	must(t, server.CreateRoom(t.Context(), fmt.Sprintf("%s_%s_%032x", newID(), key.ID, 1)))
-	expect := func(calls int) {
-		t.Helper()
-		eventually(t, fmt.Sprintf("%d calls are open", calls), func() bool {
-			return *f.Calls.Open(t.Context(), key) == models.OpenCalls{Known: true, Count: calls}
-		})
-	}
-	agent := f.agent(t, c)
-	first := modelstest.Value(server.Join(t.Context(), agent.ID, key.ID))(t)
-	second := modelstest.Value(server.Join(t.Context(), agent.ID, key.ID))(t)
-	expect(2)
-	must(t, first.Leave())
-	expect(1)
-	f.revoke(t, key)
-	expectEnd(t, second)
-	f.endedCalls(t, c, 1)
-	f.clock.Advance(2 * time.Second)
-	expect(0)
-	f.endedCalls(t, c, 1)
-}
-
-func TestExpiryAndShorterListEndCalls(t *testing.T) {
-	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
-		f.inRealTime()
-		ctx, c := t.Context(), f.customer(t)
-		kept, dropped := f.agent(t, c), f.agent(t, c)
-		r := models.Restrictions{ExpiresAt: f.in(3 * time.Hour), Agents: []uuid.UUID{kept.ID, dropped.ID}}
-		key, _ := f.generate(t, c, restricted(r), c.actor)
-		goesOn, ends := f.open(t, kept.ID, key.ID), f.open(t, dropped.ID, key.ID)
-		r.Agents = r.Agents[:1]
-		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, r, "", c.actor)))
-		expectEnd(t, ends)
-		if ended := f.endedCalls(t, c, 1); *ended[0].SubjectID != key.ID || *ended[0].ActorID != c.user.ID || !goesOn.Open() {
-			t.Errorf("recorded %+v", ended)
-		}
-		f.clock.Advance(models.HangUpLife)
-		eventually(t, "only the expiry waits", func() bool { return f.hangUps(t) == 1 })
-		f.clock.Advance(2 * time.Hour)
-		expectEnd(t, goesOn)
-		if ended := f.endedCalls(t, c, 2); ended[0].ActorKind != models.ActorOperator || ended[0].Label != key.Label {
-			t.Errorf("recorded %+v", ended)
-		}
-		f.clock.Advance(models.HangUpLife)
-		eventually(t, "the work is dropped", func() bool { return f.hangUps(t) == 0 })
-	})
-}
-
-func TestDisabledAccountAndRemovedAgentEndCalls(t *testing.T) {
-	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
-		ctx, c := t.Context(), f.customer(t)
-		for name, test := range map[string]struct {
-			end   func(models.Agent) error
-			allow func(models.Agent) error
+		ctx := t.Context()
+		for _, test := range []struct {
+			reason models.EndReason
+			end    func(c customer, key models.Key, agent, other models.Agent) error
 		}{
-			"disabled account": {
-				func(models.Agent) error { return f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()) },
-				func(models.Agent) error { return f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()) },
-			},
-			"removed agent": {
-				func(agent models.Agent) error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
-				func(agent models.Agent) error {
-					_, _, err := f.Agents.Put(ctx, c.ID, agent.ID, "Reception", models.Operator())
-					return err
-				},
-			},
+			{models.EndKeyRevoked, func(c customer, key models.Key, _, _ models.Agent) error {
+				return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor))
+			}},
+			{models.EndKeyExpired, func(c customer, key models.Key, _, _ models.Agent) error {
+				at := time.Now().Add(time.Second)
+				return errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{ExpiresAt: &at}, "", c.actor))
+			}},
+			{models.EndKeyRestricted, func(c customer, key models.Key, _, other models.Agent) error {
+				return errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{Agents: []uuid.UUID{other.ID}}, "", c.actor))
+			}},
+			{models.EndAgentRemoved, func(c customer, _ models.Key, agent, _ models.Agent) error {
+				return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor))
+			}},
+			{models.EndAgentPaused, func(c customer, _ models.Key, agent, _ models.Agent) error {
+				return errOf(f.Agents.SetPaused(ctx, c.ID, agent.ID, true, c.actor))
+			}},
+			{models.EndAccountDisabled, func(c customer, _ models.Key, _, _ models.Agent) error {
+				return f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator())
+			}},
 		} {
-			agent := f.agent(t, c)
-			call, other := f.open(t, agent.ID, newID()), f.open(t, newID(), newID())
-			must(t, test.end(agent))
-			expectEnd(t, call)
-			if !other.Open() {
-				t.Errorf("%s: the call of another account was ended", name)
+			c, untouched := f.customer(t), f.customer(t)
+			key, agent, other := errless(f.key(t, c)), f.agent(t, c), f.agent(t, c)
+			ends := f.open(t, agent.ID, key.ID)
+			goesOn := f.open(t, f.agent(t, untouched).ID, errless(f.key(t, untouched)).ID)
+			must(t, test.end(c, key, agent, other))
+			expectEnd(t, ends)
+			f.expectReason(t, c, key, test.reason)
+			ended := f.endedCalls(t, c, 1)
+			actor := c.actor.Kind
+			if test.reason == models.EndKeyExpired {
+				actor = models.ActorSystem
 			}
-			must(t, test.allow(agent))
-			if n := f.hangUps(t); n != 0 {
-				t.Errorf("%s: calls are still being ended after the return (%d)", name, n)
+			if test.reason == models.EndAccountDisabled {
+				actor = models.ActorOperator
+			}
+			if ended[0].ActorKind != actor || ended[0].Label == "" {
+				t.Errorf("%s: recorded %+v", test.reason, ended[0])
+			}
+			if !goesOn.Open() {
+				t.Errorf("%s: another account's call has ended", test.reason)
 			}
 		}
-		f.endedCalls(t, c, 2)
 	})
 }
 
-// A call outlives its token.
-func TestCallsEndAfterALongOutageOfLiveKit(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		server := modelstest.LiveKit(t)
-		link := server.Link()
-		t.Cleanup(link.Close)
-		link.Cut(true)
-		f := callFixture{newFixture(t, databaseURL, models.Options{LiveKit: link.Portal()}), server}
+// A client that joins again with its token is disconnected again, and recorded once a minute.
+func TestRevokedClientCannotComeBack(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
 		c := f.customer(t)
-		key, _ := f.key(t, c)
-		call := f.open(t, newID(), key.ID)
+		agent, key := f.agent(t, c), errless(f.key(t, c))
+		call := f.open(t, agent.ID, key.ID)
 		f.revoke(t, key)
-		for _, passed := range []time.Duration{2 * time.Second, widget.MaxTTL + 3*time.Minute, 2 * time.Second} {
-			before := f.Stats().HangUpFailures
-			f.clock.Advance(passed)
-			eventually(t, "another attempt fails", func() bool { return f.Stats().HangUpFailures > before })
-		}
-		if age, err := f.Calls.EndingFor(t.Context()); err != nil || age != widget.MaxTTL+3*time.Minute+4*time.Second || !call.Open() {
-			t.Fatalf("the age of the work is %s: %v", age, err)
-		}
-		link.Cut(false)
-		f.clock.Advance(2 * time.Second)
 		expectEnd(t, call)
+		for range 2 {
+			expectEnd(t, modelstest.Value(call.Again(t.Context()))(t))
+		}
 		f.endedCalls(t, c, 1)
-		eventually(t, "the work is dropped", func() bool { return f.hangUps(t) == 0 })
 	})
 }
 
-func TestSlowLiveKitDoesNotShareWork(t *testing.T) {
+// Without webhooks, lists of rooms begin and end calls. An empty room is none.
+func TestListsBeginAndEndCalls(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+		c := f.customer(t)
+		agent, key := f.agent(t, c), errless(f.key(t, c))
+		must(t, f.server.CreateRoom(t.Context(), fmt.Sprintf("%s_%s_%032x", agent.ID, key.ID, 1)))
+		must(t, f.server.CreateRoom(t.Context(), "lobby"))
+		before := time.Now()
+		first := f.open(t, agent.ID, key.ID)
+		f.open(t, agent.ID, key.ID)
+		f.listed(t, c, 2)
+		if open := modelstest.Value(f.Calls.Open(t.Context(), key))(t); !open.Known || open.Count != 2 {
+			t.Errorf("open: %+v", open)
+		}
+		must(t, first.Leave())
+		left := time.Now()
+		calls := f.listed(t, c, 1)
+		ended := calls[slices.IndexFunc(calls, func(call models.Call) bool { return !call.Open() })]
+		if ended.StartedAt.Before(before.Add(-time.Second)) || ended.EndedAt.After(left.Add(6*time.Second)) || ended.Exact || ended.EndReason != models.EndUnknown {
+			t.Errorf("the ended call: %+v", ended)
+		}
+		f.checkCount(t, 2, "SELECT sum(calls) FROM call_totals WHERE subject_id = ?", key.ID)
+	})
+}
+
+// While LiveKit is away, nothing begins or ends. A call that ended meanwhile ended at the last list.
+func TestCallsWhileLiveKitIsAway(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		server := modelstest.LiveKit(t)
 		link := server.Link()
 		t.Cleanup(link.Close)
-		f := callFixture{newFixture(t, databaseURL, models.Options{LiveKit: link.Portal()}), server}
+		f := callFixture{newFixture(t, databaseURL, models.Options{LiveKit: link.Portal(), Now: time.Now}), server}
 		c := f.customer(t)
-		key, _ := f.key(t, c)
-		f.open(t, newID(), key.ID)
-		f.open(t, newID(), key.ID)
-		held := link.HoldNext()
+		agent, key := f.agent(t, c), errless(f.key(t, c))
+		leaves, ends := f.open(t, agent.ID, key.ID), f.open(t, agent.ID, key.ID)
+		f.listed(t, c, 2)
+		link.Cut(true)
+		failed := f.Stats().CallFailures
+		must(t, leaves.Leave())
 		f.revoke(t, key)
-		release := <-held
-		f.clock.Advance(6 * time.Second)
-		must(t, f.fixture.open(t, models.Options{}).EndCalls(t.Context())) // on another instance
-		release()
-		f.endedCalls(t, c, 2)
-	})
-}
-
-func TestWorkWithoutLiveKitIsPurged(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		key, _ := f.key(t, f.customer(t))
-		f.revoke(t, key)
-		for _, step := range []struct {
-			passed time.Duration
-			want   int
-		}{{widget.MaxTTL + 3*time.Minute, 1}, {25 * time.Hour, 0}} {
-			f.clock.Advance(step.passed)
-			must(t, f.Purge(t.Context()))
-			if n := f.hangUps(t); n != step.want {
-				t.Errorf("%s later: %d rows, want %d", step.passed, n, step.want)
+		eventually(t, "rounds fail", func() bool { return f.Stats().CallFailures > failed+1 })
+		cut := time.Now()
+		f.listed(t, c, 2)
+		link.Cut(false)
+		expectEnd(t, ends)
+		for _, call := range f.listed(t, c, 0) {
+			if call.EndReason == models.EndUnknown && call.EndedAt.After(cut) {
+				t.Errorf("ended at %s, after the last list before %s", call.EndedAt, cut)
 			}
 		}
+		f.endedCalls(t, c, 1)
 	})
 }
 
@@ -273,44 +223,310 @@ func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 			APIKey: livekitserver.APIKey, APISecret: livekitserver.APISecret,
 		})
 		log := &modelstest.LogBuffer{}
-		f := newFixture(t, databaseURL, models.Options{LiveKit: away, Logger: log.Logger()})
+		f := newFixture(t, databaseURL, models.Options{LiveKit: away, Logger: log.Logger(), Now: time.Now})
 		c := f.customer(t)
-		key, _ := f.key(t, c)
-		if open := f.Calls.Open(t.Context(), key); open == nil || open.Known {
+		key, agent := errless(f.key(t, c)), f.agent(t, c)
+		if open := modelstest.Value(f.Calls.Open(t.Context(), key))(t); open == nil || open.Known {
 			t.Errorf("open calls without LiveKit: %+v", open)
 		}
 		f.revoke(t, key)
-		eventually(t, "the failure is logged", func() bool { return strings.Contains(log.String(), "cannot end calls") })
+		eventually(t, "the failure is logged", func() bool { return strings.Contains(log.String(), "cannot list or end calls") })
 		server := modelstest.Value(livekitserver.StartOn(context.Background(), port))(t)
 		t.Cleanup(server.Stop)
 		calls := callFixture{f, server}
-		call := calls.open(t, newID(), key.ID)
-		f.clock.Advance(2 * time.Second)
-		expectEnd(t, call)
-		calls.endedCalls(t, c, 1)
-		if n := strings.Count(log.String(), "cannot end calls"); n != 1 || strings.Contains(log.String(), livekitserver.APISecret) {
+		expectEnd(t, calls.open(t, agent.ID, key.ID))
+		f.endedCalls(t, c, 1)
+		if n := strings.Count(log.String(), "cannot list or end calls"); n != 1 || strings.Contains(log.String(), livekitserver.APISecret) {
 			t.Errorf("the log has the failure %d times:\n%s", n, log)
 		}
 	})
 }
 
-// One instance at a time has the work. Each call is in one activity.
-func TestInstancesShareTheWorkOfEndingCalls(t *testing.T) {
+// One instance at a time has a round. Each call is in one activity.
+func TestInstancesShareRounds(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
-		f.fixture.open(t, models.Options{LiveKit: f.server.Portal()})
+		f.fixture.open(t, models.Options{LiveKit: f.server.Portal(), Now: time.Now})
 		c := f.customer(t)
+		agent := f.agent(t, c)
 		var keys []models.Key
 		var calls []*livekitserver.Call
 		for range 5 {
 			key, _ := f.key(t, c)
 			keys = append(keys, key)
-			calls = append(calls, f.open(t, newID(), key.ID), f.open(t, newID(), key.ID))
+			calls = append(calls, f.open(t, agent.ID, key.ID), f.open(t, agent.ID, key.ID))
 		}
 		for _, key := range keys {
 			f.revoke(t, key)
 		}
 		expectEnd(t, calls...)
 		f.endedCalls(t, c, int64(len(calls)))
+	})
+}
+
+func TestLimitsEndCalls(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+		ctx, c := t.Context(), f.customer(t)
+		agent := f.agent(t, c)
+		key, _ := f.generate(t, c, restricted(models.Restrictions{Limits: models.Limits{Calls: 2, MinutesPerCall: 1}}), c.actor)
+		first, second := f.open(t, agent.ID, key.ID), f.open(t, agent.ID, key.ID)
+		f.listed(t, c, 2)
+		third := f.open(t, agent.ID, key.ID)
+		expectEnd(t, third)
+		f.listed(t, c, 2)
+		if !first.Open() || !second.Open() {
+			t.Error("a call within the limit has ended")
+		}
+
+		// A minute later.
+		f.exec(t, "UPDATE calls SET started_at = ? WHERE ended_at IS NULL", time.Now().UTC().Add(-time.Minute))
+		expectEnd(t, first, second)
+		reasons := map[models.EndReason]int{}
+		for _, call := range f.listed(t, c, 0) {
+			reasons[call.EndReason]++
+		}
+		if reasons[models.EndLimitCalls] != 1 || reasons[models.EndLimitPerCall] != 2 {
+			t.Errorf("reasons: %v", reasons)
+		}
+
+		// The account's month.
+		other, _ := f.key(t, c)
+		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, models.Limits{MinutesPerMonth: 2}, models.Operator())))
+		call := f.open(t, agent.ID, other.ID)
+		expectEnd(t, call)
+		f.expectReason(t, c, other, models.EndLimitPerMonth)
+		for _, action := range []models.Action{models.ActionLimitApproaching, models.ActionLimitReached} {
+			if noted := f.recorded(t, c, action); len(noted) != 1 || noted[0].ActorKind != models.ActorSystem {
+				t.Errorf("%s: recorded %+v", action, noted)
+			}
+		}
+		f.checkCount(t, 2, "SELECT count(*) FROM outbox WHERE kind LIKE 'limit.%'")
+	})
+}
+
+// The token endpoint refuses at a limit, but not while the calls are unknown.
+func TestLimitsRefuseTokens(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		ctx, c := t.Context(), f.customer(t)
+		agent := f.agent(t, c)
+		limited, secret := f.generate(t, c, restricted(models.Restrictions{Limits: models.Limits{Calls: 1, MinutesPerMonth: 10}}), c.actor)
+		_, free := f.key(t, c)
+		check := func(secret string) error {
+			t.Helper()
+			caller := modelstest.Value(f.API.Authenticate(ctx, secret, models.Source{}))(t)
+			if !caller.CallsLimited() {
+				return nil
+			}
+			return f.API.CheckCalls(ctx, caller)
+		}
+		expect := func(want models.EndReason, err error) {
+			t.Helper()
+			limit, _ := errors.AsType[*models.LimitError](err)
+			if limit == nil && (want != "" || err != nil) || limit != nil && (limit.Reason != want || limit.Wait <= 0 || limit.Wait > models.Day) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+		list := func(ago time.Duration) {
+			f.exec(t, "UPDATE call_rounds SET listed_at = ?", time.Now().UTC().Add(-ago))
+		}
+		expect("", check(secret))
+		event := joined(agent, limited, 1)
+		must(t, f.Calls.Report(ctx, event))
+		expect("", check(secret)) // never listed
+		list(0)
+		expect(models.EndLimitCalls, check(secret))
+		expect("", check(free))
+		list(time.Minute)
+		expect("", check(secret)) // LiveKit is away
+		list(0)
+		must(t, f.Calls.Report(ctx, left(event, time.Now().Add(10*time.Minute), "CLIENT_INITIATED")))
+		expect(models.EndLimitPerMonth, check(secret))
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, limited.ID, "", models.Restrictions{}, "", c.actor)))
+		expect("", check(secret))
+		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, models.Limits{MinutesPerMonth: 10}, models.Operator())))
+		expect(models.EndLimitPerMonth, check(free))
+	})
+}
+
+// joined returns the event that a visitor has joined the nth room of a key.
+func joined(agent models.Agent, key models.Key, n int) livekit.Event {
+	at := time.Now().UTC().Truncate(time.Second)
+	return livekit.Event{
+		CreatedAt: at,
+		Room: livekit.Room{
+			ID: fmt.Sprintf("RM_%s_%d", key.ID, n), Name: fmt.Sprintf("%s_%s_%d", agent.ID, key.ID, n), AgentID: agent.ID, KeyID: key.ID,
+		},
+		Visitor: livekit.Visitor{ID: "PA_1", Identity: "visitor", UserID: "u-17", JoinedAt: at},
+	}
+}
+
+// left returns the event that the visitor of another event has left.
+func left(e livekit.Event, at time.Time, reason string) livekit.Event {
+	e.Left, e.CreatedAt, e.Visitor.Reason = true, at.UTC().Truncate(time.Second), reason
+	return e
+}
+
+// Repeated, reversed and shuffled events give the same calls and totals.
+func TestOrderOfEventsDoesNotMatter(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		midnight := f.clock.Now().Truncate(models.Day).Add(models.Day)
+		f.clock.Advance(midnight.Add(30 * time.Second).Sub(f.clock.Now()))
+		var expected string
+		random := rand.New(rand.NewPCG(1, 2))
+		for _, order := range []string{"in order", "twice", "reversed", "shuffled", "shuffled twice"} {
+			c := f.customer(t)
+			agent, key := f.agent(t, c), errless(f.key(t, c))
+			at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds-10) * time.Second) }
+			var events []livekit.Event
+			add := func(room int, id, identity string, from, until int, reason string) {
+				e := joined(agent, key, room)
+				e.Visitor.ID, e.Visitor.Identity, e.Visitor.JoinedAt, e.CreatedAt = id, identity, at(from), at(from)
+				events = append(events, e)
+				if reason != "" {
+					events = append(events, left(e, at(until), reason))
+				}
+			}
+			add(1, "PA_1", "anna", 0, 15, "CLIENT_INITIATED")
+			add(2, "PA_2", "ben", 1, 5, "DUPLICATE_IDENTITY")
+			add(2, "PA_3", "ben", 4, 20, "CONNECTION_TIMEOUT")
+			add(3, "PA_4", "cleo", 2, 6, "CLIENT_INITIATED")
+			add(3, "PA_5", "dan", 3, 30, "AGENT_ERROR")
+			add(4, "PA_6", "eve", 5, 0, "") // goes on
+			add(4, "PA_7", "fay", 6, 7, "CLIENT_INITIATED")
+			log := slices.Clone(events)
+			switch order {
+			case "twice":
+				log = slices.Concat(events, events)
+			case "reversed":
+				slices.Reverse(log)
+			case "shuffled":
+				random.Shuffle(len(log), func(i, j int) { log[i], log[j] = log[j], log[i] })
+			case "shuffled twice":
+				log = slices.Concat(events, events)
+				random.Shuffle(len(log), func(i, j int) { log[i], log[j] = log[j], log[i] })
+			}
+			for _, e := range log {
+				must(t, f.Calls.Report(ctx, e))
+			}
+			got := f.callTables(t, c, key)
+			if expected == "" {
+				expected = got
+				t.Log(got)
+			}
+			if got != expected {
+				t.Errorf("%s:\n%s\nwant\n%s", order, got, expected)
+			}
+		}
+	})
+}
+
+// callTables returns what the tables say about the calls of a key.
+func (f *fixture) callTables(t *testing.T, c customer, key models.Key) string {
+	t.Helper()
+	var b strings.Builder
+	calls := modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, KeyID: key.ID, Limit: 100}))(t)
+	slices.SortFunc(calls, func(a, b models.Call) int { return strings.Compare(a.RoomID, b.RoomID) })
+	for _, call := range calls {
+		room := call.RoomID[strings.LastIndex(call.RoomID, "_"):]
+		fmt.Fprintf(&b, "%s %s %v %s %t %s", room, call.StartedAt.UTC(), call.EndedAt, call.EndReason, call.Exact, *call.UserID)
+		for _, v := range call.Visitors {
+			fmt.Fprintf(&b, " %s %s %s %s %v", v.Identity, v.ID, v.First.UTC(), v.Joined.UTC(), v.Left)
+		}
+		fmt.Fprintln(&b)
+	}
+	for _, subject := range []uuid.UUID{key.ID, c.ID} {
+		var totals []struct {
+			Day            time.Time
+			Calls, Seconds int64
+		}
+		must(t, f.db.NewSelect().TableExpr("call_totals").Column("day", "calls", "seconds").Where("subject_id = ?", subject).
+			OrderExpr("day").Scan(t.Context(), &totals))
+		fmt.Fprintln(&b, totals)
+	}
+	return b.String()
+}
+
+// A start that arrives late begins nothing, and a late end makes an end exact that only lists saw.
+func TestLateEvents(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		agent, key := f.agent(t, c), errless(f.key(t, c))
+		event := joined(agent, key, 1)
+		event.CreatedAt, event.Visitor.JoinedAt = f.clock.Now().Add(-61*time.Second), f.clock.Now().Add(-61*time.Second)
+		must(t, f.Calls.Report(ctx, event))
+		f.listed(t, c, 0)
+		f.checkCount(t, 0, "SELECT count(*) FROM calls")
+
+		event.CreatedAt = f.clock.Now()
+		must(t, f.Calls.Report(ctx, event))
+		f.exec(t, "UPDATE calls SET ended_at = ?, end_reason = 'unknown', exact = false", f.clock.Now().Add(-30*time.Second))
+		must(t, f.Calls.Report(ctx, event))
+		f.listed(t, c, 0)
+		must(t, f.Calls.Report(ctx, left(event, f.clock.Now().Add(-20*time.Second), "SIGNAL_CLOSE")))
+		calls := f.listed(t, c, 0)
+		if call := calls[0]; len(calls) != 1 || !call.Exact || call.EndReason != models.EndConnectionLost || call.Seconds(f.clock.Now()) != 40 {
+			t.Errorf("%+v", calls)
+		}
+		// The visitor comes back before the room is finished.
+		again := event
+		again.Visitor.ID, again.Visitor.JoinedAt = "PA_2", f.clock.Now()
+		must(t, f.Calls.Report(ctx, again))
+		if calls := f.listed(t, c, 1); len(calls) != 1 || calls[0].EndReason != "" || !calls[0].Exact {
+			t.Errorf("%+v", calls)
+		}
+	})
+}
+
+// A user's end has its reason before LiveKit reports it.
+func TestEndCall(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+		ctx, c := t.Context(), f.customer(t)
+		agent := f.agent(t, c)
+		for _, by := range []struct {
+			actor  models.Actor
+			reason models.EndReason
+		}{{c.actor, models.EndedInPortal}, {models.Operator(), models.EndedByOperator}} {
+			key, _ := f.key(t, c)
+			call := f.open(t, agent.ID, key.ID)
+			id := f.listed(t, c, 1)[0].ID
+			checkError(t, "of another account", errOf(f.Calls.End(ctx, newID(), id, by.actor)), models.ErrCallNotFound)
+			must(t, errOf(f.Calls.End(ctx, c.ID, id, by.actor)))
+			expectEnd(t, call)
+			f.expectReason(t, c, key, by.reason)
+			must(t, errOf(f.Calls.End(ctx, c.ID, id, by.actor))) // it has ended
+		}
+		if ended := f.recorded(t, c, models.ActionCallEnded); len(ended) != 2 {
+			t.Errorf("recorded %+v", ended)
+		}
+	})
+}
+
+// The statements of a round do not depend on how many keys were revoked.
+func TestRoundsDoNotGrowWithRevocations(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		// A server of its own has no rooms.
+		server := modelstest.Value(livekitserver.Start(t.Context()))(t)
+		t.Cleanup(server.Stop)
+		f := newFixture(t, databaseURL, models.Options{LiveKit: server.Portal(), Now: time.Now})
+		count := func() int {
+			seen := &queryLog{}
+			store := f.Watched(seen)
+			eventually(t, "a round runs", func() bool {
+				seen.all = nil
+				return modelstest.Value(store.RunRound(t.Context()))(t)
+			})
+			return len(seen.all)
+		}
+		c := f.customer(t)
+		few := count()
+		for range 50 {
+			f.revoke(t, errless(f.key(t, c)))
+		}
+		if many := count(); many > few {
+			t.Errorf("%d statements, and %d after 50 revocations", few, many)
+		}
 	})
 }
 

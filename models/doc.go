@@ -9,9 +9,15 @@
 // constructor returns the value once, and the database holds its hash. Methods on customer data
 // take the account's id, except the few for operators.
 //
-// Store has a service for each subject, such as Keys and Sessions. A service opens transactions
-// with [DB.InTx]. Functions that services share take the [Tx]. A service never calls another
-// service's exported method in a transaction.
+// Store has a service for each subject, such as Keys and Sessions. Its exported methods open
+// transactions, with [DB.InTx]. Functions that services share take the [Tx]. A service never calls
+// another service's exported method in a transaction. Only wrong passwords and ended calls have
+// transactions of their own, so that they stay recorded if the rest fails.
+//
+// A file uses files of its own floor or below: store and purge above the services (plural: what is
+// done with things), above record and mail_queue (what follows from an action), above tx and spans
+// (the database, SQLite or PostgreSQL), above the rows (singular: what a thing is and its rules),
+// above errors, limits, id, text, address, page and last_seen.
 //
 // Methods do not set a deadline unless their comment says so. Callers use a context with [Timeout].
 // If the deadline passes or the database does not answer, the error is [ErrUnavailable].

@@ -2,7 +2,9 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -54,6 +56,10 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 		if err := tx.lockPassword(ctx, user); err != nil {
 			return err
 		}
+		earlier := tx.NewSelect().Model((*emailChange)(nil)).Column("mail_id").Where("user_id = ?", user.ID)
+		if err := discardMails(ctx, tx, "mail.id IN (?)", earlier); err != nil {
+			return err
+		}
 		if err := tx.deleteOf(ctx, user.ID, emailChanges.table); err != nil {
 			return err
 		}
@@ -68,10 +74,53 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 	})
 }
 
+// PendingEmail returns the email that waits for its confirmation, or "" if there is none.
+func (c *Credentials) PendingEmail(ctx context.Context, session Session) (email string, err error) {
+	err = c.db.NewSelect().Model((*emailChange)(nil)).Column("email").
+		Where("user_id = ? AND expires_at > ?", session.UserID, c.db.Now()).Scan(ctx, &email)
+	return email, notFound("find a pending change of email", err, nil)
+}
+
+// CancelEmailChange ends the pending change of a session's user, if there is one.
+func (c *Credentials) CancelEmailChange(ctx context.Context, session Session) error {
+	return c.db.InTx(ctx, "cancel a change of email", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		return tx.deleteOf(ctx, session.UserID, emailChanges.table)
+	})
+}
+
+// ResendEmailChange queues a mail with a new link to the pending email of a session's user, returns
+// the email and reports whether the limits of mails allowed it. The older link then ends. The error
+// may be [ErrNoEmailChange].
+func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (email string, sent bool, err error) {
+	email, err = inTx(ctx, c.db, "send a link to a new email again", func(ctx context.Context, tx Tx) (email string, err error) {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+			return "", err
+		}
+		var change emailChange
+		err = tx.NewSelect().Model(&change).Where("user_id = ? AND expires_at > ?", session.UserID, tx.Now()).Scan(ctx)
+		if err != nil {
+			return "", noRows(err, ErrNoEmailChange)
+		}
+		mails := []Mail{{Kind: MailEmailConfirmation, AccountID: &session.AccountID, Recipient: change.Email}}
+		if sent, err = queueMails(ctx, tx, mails); err != nil || !sent {
+			return change.Email, err
+		}
+		_, err = tx.NewUpdate().Model((*emailChange)(nil)).
+			Set("mail_id = ?, token_hash = NULL, expires_at = ?", mails[0].ID, tx.Now().Add(emailChangeLife)).
+			Where("user_id = ?", session.UserID).Exec(ctx)
+		return change.Email, err
+	})
+	return email, sent, err
+}
+
 // createEmailChangeLink returns the token of the link in a queued mail, which replaces that of an
-// earlier attempt. If the request has ended or a user has the email, the token is empty.
+// earlier attempt. If the request has ended or a user has the email and proved it, the token is
+// empty.
 func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string, err error) {
-	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ?", hashEmail(mail.Recipient))
+	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", hashEmail(mail.Recipient))
 	token = newToken()
 	changed, err := affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", hashToken(token)).
 		Where("mail_id = ? AND expires_at > ? AND NOT EXISTS (?)", mail.ID, tx.Now(), taken).Exec(ctx))
@@ -91,7 +140,8 @@ func (c *Credentials) NewEmail(ctx context.Context, token string) (email string,
 }
 
 // ConfirmEmail gives the user of a link, whose sessions continue, the new email and returns the
-// email. The error may be one of [Credentials.NewEmail] or [ErrEmailTaken].
+// email. A user who has this email but never proved it gets another one; see freeEmail. The error
+// may be one of [Credentials.NewEmail] or [ErrEmailTaken].
 func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (email string, err error) {
 	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx Tx) error {
 		user, err := emailChanges.findUser(ctx, tx, token, tx.Now())
@@ -105,13 +155,18 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 		if err != nil {
 			return noRows(err, ErrMailLinkInvalid)
 		}
-		return changeEmail(ctx, tx, user.ID, email, UserActor(user.ID, address))
+		if err := freeEmail(ctx, tx, email); err != nil {
+			return err
+		}
+		now := tx.Now()
+		return replaceEmail(ctx, tx, user.ID, email, &now, UserActor(user.ID, address))
 	})
 	return email, c.unlessTaken(ctx, email, err)
 }
 
-// ChangeEmail gives the user with the old email a new one. It is for operators. The error may be an
-// [*InvalidError] for the field "email", [ErrUserNotFound] or [ErrEmailTaken].
+// ChangeEmail gives the user with the old email a new one, which counts as proven, also if it is
+// the old one. It is for operators. The error may be an [*InvalidError] for the field "email",
+// [ErrUserNotFound] or [ErrEmailTaken].
 func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error {
 	email, err := cleanEmail(email)
 	if err != nil {
@@ -119,26 +174,35 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 	}
 	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(old))
-		if err != nil || user.Email == email {
+		if err != nil {
 			return err
+		}
+		if user.Email == email {
+			return tx.proveEmail(ctx, user.ID)
 		}
 		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
 			return err
 		}
-		return changeEmail(ctx, tx, user.ID, email, Operator())
+		now := tx.Now()
+		return replaceEmail(ctx, tx, user.ID, email, &now, Operator())
 	})
 	return c.unlessTaken(ctx, email, err)
 }
 
-// changeEmail stores the new email of a user whose row is locked, ends the known browsers and the
-// links that were sent to an email of the user, and records the activity.
-func changeEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, actor Actor) error {
+// replaceEmail stores the new email of a user whose row is locked, ends the known browsers and the
+// links that were sent to an email of the user, and records the activity. If provenAt is nil,
+// nobody has proved the email.
+func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, provenAt *time.Time, actor Actor) error {
 	user, err := findUser(ctx, tx, "u.id = ?", userID)
 	if err != nil {
 		return err
 	}
+	if provenAt != nil {
+		provenAt = cmp.Or(user.EmailProvenAt, provenAt)
+	}
 	_, err = tx.NewUpdate().Model((*User)(nil)).
-		Set("email = ?, email_hash = ?, known_browsers = known_browsers + 1", email, hashEmail(email)).
+		Set("email = ?, email_hash = ?, email_proven_at = ?", email, hashEmail(email), provenAt).
+		Set("known_browsers = known_browsers + 1").
 		Where("id = ?", userID).Exec(ctx)
 	if err != nil {
 		return err
@@ -146,18 +210,39 @@ func changeEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, act
 	if err := tx.deleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
 		return err
 	}
-	return tx.recordRename(ctx, user.AccountID, actor, ActionEmailChanged, userID, email, user.Email)
+	return tx.Record(ctx, actor, Activity{
+		AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &userID, Label: email, FormerLabel: user.Email,
+	})
+}
+
+// freeEmail makes an email free for a user who has used a link mailed to it. A user who has it but
+// never proved it gets another one, at which nobody receives mail, and keeps everything else. The
+// account's activity log and a mail to the email show the new one.
+func freeEmail(ctx context.Context, tx Tx, email string) error {
+	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL"
+	err := tx.lockUserWhere(ctx, unproven, hashEmail(email))
+	if errors.Is(err, ErrWrongCredentials) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	user, err := findUser(ctx, tx, unproven, hashEmail(email))
+	if err != nil {
+		return err
+	}
+	// The activity must not show the other account who has proved the email.
+	return replaceEmail(ctx, tx, user.ID, "user-"+hex.EncodeToString(random(8))+unprovenDomain, nil, visitorActor(""))
 }
 
 // unlessTaken returns [ErrEmailTaken] in place of the error of a change if a user has the email:
 // because the hash is unique, the change may have failed for that reason.
 func (c *Credentials) unlessTaken(ctx context.Context, email string, err error) error {
-	if err == nil || email == "" || errors.Is(err, ErrUserNotFound) {
+	if err == nil || email == "" || errors.Is(err, ErrUserNotFound) || errors.Is(err, ErrUnavailable) {
 		return err
 	}
-	taken, lookupErr := c.db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", hashEmail(email)).Exists(ctx)
-	if lookupErr == nil && taken {
-		return ErrEmailTaken
+	if taken := checkEmailFree(ctx, c.db, hashEmail(email)); errors.Is(taken, ErrEmailTaken) {
+		return taken
 	}
 	return err
 }

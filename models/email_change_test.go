@@ -32,6 +32,33 @@ func (f *fixture) changeEmail(t *testing.T, session models.Session, c customer, 
 	return errOf(f.Credentials.ConfirmEmail(t.Context(), f.emailToken(t, session, c, email), "203.0.113.9"))
 }
 
+func TestPendingEmailIsSentAgainAndCancelled(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		session, email := f.signedIn(t, c), newEmail()
+		pending := func(want string) {
+			t.Helper()
+			if got, err := f.Credentials.PendingEmail(ctx, session); err != nil || got != want {
+				t.Errorf("pending: %q, %v, want %q", got, err, want)
+			}
+		}
+		resend := func() error {
+			_, _, err := f.Credentials.ResendEmailChange(ctx, session)
+			return err
+		}
+		pending("")
+		checkError(t, "nothing pending", resend(), models.ErrNoEmailChange)
+		old := f.emailToken(t, session, c, email)
+		pending(email)
+		must(t, resend())
+		checkError(t, "the old link", errOf(f.Credentials.ConfirmEmail(ctx, old, "203.0.113.9")), models.ErrMailLinkInvalid)
+		pending(email)
+		must(t, f.Credentials.CancelEmailChange(ctx, session))
+		pending("")
+		checkError(t, "cancelled", resend(), models.ErrNoEmailChange)
+	})
+}
+
 func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
@@ -159,5 +186,33 @@ func TestOneOfTwoUsersGetsTheEmail(t *testing.T) {
 		if done != 1 || !errors.Is(errs[0], models.ErrEmailTaken) {
 			t.Errorf("%d of 2 users got the email, errors %v", done, errs)
 		}
+	})
+}
+
+func TestStrangersLeaveMailsForTheOwnerOfAnEmail(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{Mail: true})
+		stranger, owner := f.customer(t), f.customer(t)
+		session, email := f.signedIn(t, stranger), newEmail()
+		f.exec(t, "DELETE FROM outbox")
+		request := func() {
+			t.Helper()
+			must(t, f.Credentials.RequestEmailChange(t.Context(), session, password, email, stranger.actor))
+		}
+		for range 12 {
+			request()
+		}
+		f.checkCount(t, 1, "SELECT count(*) FROM outbox")
+		f.checkCount(t, 1, "SELECT count(*) FROM recent_mails WHERE kind = ?", models.MailEmailConfirmation)
+		for range 6 {
+			mail, _, err := f.Outbox.Claim(t.Context())
+			if err == nil {
+				must(t, f.Outbox.Sent(t.Context(), mail))
+			}
+			request()
+		}
+		f.checkCount(t, 3, "SELECT count(*) FROM recent_mails WHERE kind = ?", models.MailEmailConfirmation)
+		f.exec(t, "DELETE FROM outbox")
+		must(t, f.changeEmail(t, f.signedIn(t, owner), owner, email))
 	})
 }

@@ -10,28 +10,44 @@ import (
 	"portal/models/database"
 )
 
+// LimitError reports that a key or its account has reached a limit of its calls.
+type LimitError struct {
+	Reason EndReason     // [EndLimitCalls] or [EndLimitPerMonth]
+	Wait   time.Duration // until another request may succeed
+}
+
+func (e *LimitError) Error() string { return "a limit of calls is reached: " + string(e.Reason) }
+
 // Reasons to refuse a key.
 var (
-	ErrKeyMissingPrefix = errors.New("the API key does not start with nas_")
-	ErrKeyMalformed     = errors.New("the API key is malformed")
-	ErrKeyUnknown       = errors.New("the API key is unknown")
-	ErrKeyRevoked       = errors.New("the API key is revoked")
-	ErrAccountDisabled  = errors.New("the account of the API key is disabled")
+	ErrKeyMissingPrefix  = errors.New("the API key does not start with nas_")
+	ErrKeyMalformed      = errors.New("the API key is malformed")
+	ErrKeyUnknown        = errors.New("the API key is unknown")
+	ErrKeyRevoked        = errors.New("the API key is revoked")
+	ErrKeyExpired        = errors.New("the API key has expired")
+	ErrAccountDisabled   = errors.New("the account of the API key is disabled")
+	ErrAgentNotAllowed   = errors.New("the agent is not one of the agents of the API key")
+	ErrAgentPaused       = errors.New("the agent is paused")
+	ErrAccessNotAllowed  = errors.New("the API key has another access")
+	ErrAddressNotAllowed = errors.New("the address is in none of the networks of the API key")
 )
 
 // The object does not exist, or it belongs to another account.
 var (
 	ErrAccountNotFound    = errors.New("account not found")
 	ErrAgentNotFound      = errors.New("agent not found")
+	ErrCallNotFound       = errors.New("call not found")
 	ErrIdentityNotFound   = errors.New("identity not found")
 	ErrKeyNotFound        = errors.New("API key not found")
 	ErrInvitationNotFound = errors.New("invitation not found")
 	ErrSessionNotFound    = errors.New("session not found")
+	ErrWebhookNotFound    = errors.New("webhook not found")
 	ErrUserNotFound       = errors.New("user not found")
 )
 
 // The input is valid, but the operation is not possible.
 var (
+	ErrAccountEnabled    = errors.New("the account is not disabled")
 	ErrAgentLimit        = fmt.Errorf("the account has reached its limit of %d agents", MaxAgents)
 	ErrAgentRemoved      = errors.New("the agent of this form was removed")
 	ErrAgentIDTaken      = errors.New("an agent with this ID already exists")
@@ -48,6 +64,8 @@ var (
 	ErrInvitationExpired = fmt.Errorf("%w: it has expired", ErrInvitationInvalid)
 	ErrInvitationLimit   = fmt.Errorf("the account has reached its limit of %d pending invitations", MaxInvitations)
 	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked or has expired")
+	ErrKeyRestricted     = errors.New("the restrictions or the note of the API key have changed")
+	ErrLastFactor        = errors.New("the account requires a second factor, and the user has no other")
 	ErrLastOwner         = errors.New("the user is the account's last owner who can sign in")
 	ErrLinkInvalid       = errors.New("the sign-in link has been used or has expired")
 	ErrNoFactor          = errors.New("the user has no second factor")
@@ -56,6 +74,8 @@ var (
 	ErrOnlySignIn        = errors.New("the user could not sign in any more")
 	ErrPasswordsOff      = errors.New("sign-in with a password is turned off")
 	ErrMailLinkInvalid   = errors.New("the link in the email has been used or has expired")
+	ErrNoDelivery        = errors.New("no delivery is due")
+	ErrNoEmailChange     = errors.New("no change of email is pending")
 	ErrNoMail            = errors.New("no mail is due")
 	ErrSignInDisabled    = errors.New("the user or the account is disabled")
 	ErrSignInNotPending  = errors.New("no sign-in waits for its second step")
@@ -76,12 +96,15 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
 
-// RepeatedFormError reports a form that has already generated its key.
-type RepeatedFormError struct {
-	Key Key // the generated key; may be revoked
-}
+// KeyExpiredError is [ErrKeyExpired], the reason to refuse an expired key.
+type KeyExpiredError struct{ At time.Time }
 
-func (e *RepeatedFormError) Error() string { return "this form has already generated a key" }
+// Is implements the interface of [errors.Is].
+func (e *KeyExpiredError) Is(target error) bool { return target == ErrKeyExpired }
+
+func (e *KeyExpiredError) Error() string {
+	return "the API key expired at " + e.At.UTC().Format(time.RFC3339)
+}
 
 // SignInLimitError reports a sign-in that was refused without checking the password or the code,
 // because there were too many before.
@@ -137,4 +160,13 @@ func notFound(operation string, err, missing error) error {
 		return missing
 	}
 	return failed(operation, err)
+}
+
+// disabledIfWrong returns [ErrSignInDisabled] in place of [ErrWrongCredentials], for users who have
+// not entered a password.
+func disabledIfWrong(err error) error {
+	if errors.Is(err, ErrWrongCredentials) {
+		return ErrSignInDisabled
+	}
+	return err
 }

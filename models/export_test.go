@@ -2,9 +2,14 @@ package models
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"portal/models/database"
@@ -15,7 +20,7 @@ import (
 const DefaultPasswordMemory = password.DefaultMemory
 
 // Purge deletes expired rows, as the store does each hour.
-func (s *Store) Purge(ctx context.Context) error { return s.purge(ctx) }
+func (s *Store) Purge(ctx context.Context) error { return purge(ctx, s.db, s.Sessions.idle) }
 
 // PurgeRegularly purges after a delay, as the store does after its start.
 func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
@@ -25,26 +30,20 @@ func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
 // WarnOfClock logs a wrong clock, as the store does each hour.
 func (s *Store) WarnOfClock(ctx context.Context) error { return s.db.warnOfClock(ctx) }
 
-// FlushSightings writes when sessions were last seen and when tokens were last issued.
-func (s *Store) FlushSightings(ctx context.Context) error {
+// FlushLastSeen writes when sessions were last seen and when agents were last used.
+func (s *Store) FlushLastSeen(ctx context.Context) error {
 	return errors.Join(s.Sessions.flush(ctx), s.Agents.flush(ctx))
 }
 
-// EndCalls works on the queue of calls to end as if LiveKit had ended one call of each entry.
-func (s *Store) EndCalls(ctx context.Context) error {
-	due, err := s.Calls.claim(ctx)
-	if err != nil {
-		return err
-	}
-	if len(due) == 0 {
-		return nil
-	}
-	_, err = s.Calls.subjects(ctx, due)
-	for i := range due {
-		due[i].Ended = 1
-	}
-	return errors.Join(err, s.Calls.finish(ctx, due, false))
-}
+// MaxSeen is the number of uses of agents that wait for a flush.
+const MaxSeen = maxSeen
+
+// Waiting returns the number of uses that wait for a flush.
+func (a *Agents) Waiting() int { return len(a.uses.rows()) }
+
+// RunRound runs a round of calls, unless another one is running or has just ended, and reports
+// whether it did.
+func (s *Store) RunRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, true) }
 
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
@@ -52,10 +51,10 @@ func (s *Store) Watched(hook bun.QueryHook) *Store {
 	db.DB, db.api = db.WithQueryHook(hook), db.api.WithQueryHook(hook)
 	watched := newStore(&db, s.usage, s.API.authn, s.SignIn.sealer, Options{
 		SessionIdle: s.Sessions.idle, SessionMax: s.Sessions.max, SignInLimit: defaultSignInLimit,
-		LiveKit: s.Calls.liveKit,
+		LiveKit: s.Calls.liveKit, Webhooks: s.Webhooks.guard,
 	})
 	watched.SignIn.passwords.hasher = s.SignIn.passwords.hasher
-	watched.Sessions.lastSeen, watched.Agents.lastTokens = s.Sessions.lastSeen, s.Agents.lastTokens
+	watched.Sessions.lastSeen, watched.Agents.uses = s.Sessions.lastSeen, s.Agents.uses
 	return watched
 }
 
@@ -82,3 +81,34 @@ func HashEmail(email string) []byte { return hashEmail(email) }
 
 // Reseal encrypts secrets of a previous key with the current one, as the store does each hour.
 func (s *Store) Reseal(ctx context.Context) error { return s.Credentials.resealTOTP(ctx) }
+
+// Recorded returns the actions whose consequences are known.
+func Recorded() []Action { return slices.Sorted(maps.Keys(consequences)) }
+
+// Columns returns the names of the columns that have a fate, sorted, by the names of tables.
+func Columns() map[string][]string {
+	names := map[string][]string{}
+	for table, fates := range columns {
+		for _, list := range fates {
+			names[table] = append(names[table], strings.Fields(list)...)
+		}
+		slices.Sort(names[table])
+	}
+	return names
+}
+
+// RecordAt records an activity in a transaction of its own, with an id of another clock, and commits
+// after a pause.
+func (s *Store) RecordAt(ctx context.Context, accountID uuid.UUID, skew, pause time.Duration) (uuid.UUID, error) {
+	id := newID()
+	at := lowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))
+	copy(id[:6], at[:6])
+	err := s.db.InTx(ctx, "record", func(ctx context.Context, tx Tx) error {
+		if err := tx.Record(ctx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {
+			return err
+		}
+		time.Sleep(pause)
+		return nil
+	})
+	return id, err
+}

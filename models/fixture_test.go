@@ -112,13 +112,13 @@ func (f *fixture) customer(t *testing.T) customer {
 	account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
 	email := "Ada." + account.ID.String() + "@Example.com"
 	user := models.User{
-		ID: newID(), AccountID: account.ID, Email: email, EmailHash: models.HashEmail(email),
+		ID: newID(), AccountID: account.ID, Email: email, EmailHash: models.HashEmail(email), EmailProvenAt: &account.CreatedAt,
 		PasswordHash: cheapHash(password), Role: models.RoleOwner, CreatedAt: f.clock.Now(),
 	}
 	for _, model := range []any{&account, &user} {
 		must(t, errOf(f.db.NewInsert().Model(model).Exec(t.Context())))
 	}
-	return customer{account, user, models.UserActor(user.ID, "203.0.113.7")}
+	return customer{Account: account, user: user, actor: models.UserActor(user.ID, "203.0.113.7")}
 }
 
 // key generates a key of the customer and returns it and its value.

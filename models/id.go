@@ -1,9 +1,11 @@
 package models
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -38,3 +40,14 @@ func hashToken(token string) []byte {
 	hash := sha256.Sum256([]byte(token))
 	return hash[:]
 }
+
+func sortedIDs(ids []uuid.UUID) []uuid.UUID {
+	if ids == nil {
+		return nil
+	}
+	sorted := append([]uuid.UUID{}, ids...)
+	slices.SortFunc(sorted, compareIDs)
+	return slices.Compact(sorted)
+}
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }

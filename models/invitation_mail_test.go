@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // mailedToken claims the next mail, which must be an invitation, and returns it and its token.
@@ -27,10 +28,14 @@ func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
 			email := newEmail()
 			invitation, shown := f.invite(t, c, email, models.RoleOwner)
 			mail, mailed := f.mailedToken(t)
-			if !invitation.Mailed || mail.Recipient != email || mail.AccountName != c.Name || mail.ActorName != c.user.Email ||
-				mail.Role != models.RoleOwner || !mail.ExpiresAt.Equal(invitation.ExpiresAt) {
-				t.Errorf("%+v of %+v", mail, invitation)
-			}
+			modelstest.Facts(t, mail, map[string]bool{
+				"the invitation is mailed": invitation.Mailed,
+				"recipient":                mail.Recipient == email,
+				"account":                  mail.AccountName == c.Name,
+				"actor":                    mail.ActorName == c.user.Email,
+				"role":                     mail.Role == models.RoleOwner,
+				"expiry":                   mail.ExpiresAt.Equal(invitation.ExpiresAt),
+			})
 			// A retry replaces the link of the mail, and leaves the other one.
 			must(t, errOf(f.Outbox.Failed(t.Context(), mail, false)))
 			f.clock.Advance(30 * time.Second)
@@ -80,30 +85,50 @@ func TestMailsWithInvitationsAreLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		f.Store = f.open(t, models.Options{Mail: true})
-		mails := func(c customer, email string) bool {
+		mails := func(c customer, email string, sent bool) bool {
 			t.Helper()
 			invitation, _ := f.invite(t, c, email, models.RoleMember)
+			if sent && invitation.Mailed {
+				mail, _ := f.mailedToken(t)
+				must(t, f.Outbox.Sent(t.Context(), mail))
+			}
 			must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, invitation.ID, c.actor)))
 			return invitation.Mailed
 		}
 		email := newEmail()
-		for i := range 5 {
-			if mailed := mails([]customer{c, other}[i%2], email); mailed != (i < 3) {
-				t.Errorf("invitation %d of one email: mailed %v", i+1, mailed)
+		for i := range 60 {
+			if !mails(c, email, false) {
+				t.Fatalf("%d invitations that were cancelled before they were sent count", i)
 			}
 		}
-		sent := 2 // of the first account
-		for mails(c, newEmail()) && sent < 100 {
+		f.checkCount(t, 0, "SELECT count(*) FROM outbox")
+		for i := range 5 {
+			if mailed := mails(c, email, true); mailed != (i < 3) {
+				t.Errorf("invitation %d of one account to one email: mailed %v", i+1, mailed)
+			}
+		}
+		if !mails(other, email, true) {
+			t.Error("one account stops the mails of another to an email")
+		}
+		for range 2 {
+			for c := f.customer(t); mails(c, email, true); {
+			}
+		}
+		if mails(f.customer(t), email, true) {
+			t.Error("mailed to an email that got nine in an hour")
+		}
+		sent := 3 // of the first account
+		for mails(c, newEmail(), true) && sent < 100 {
 			sent++
 		}
 		if sent != 50 {
 			t.Errorf("%d mails of one account", sent)
 		}
-		if !mails(other, newEmail()) {
+		if !mails(other, newEmail(), true) {
 			t.Error("one account stops the mails of another")
 		}
 		f.clock.Advance(time.Hour)
-		if !mails(c, email) {
+		if !mails(c, email, true) {
 			t.Error("an hour later: not mailed")
 		}
 		f.clock.Advance(time.Hour + time.Second)

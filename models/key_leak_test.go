@@ -2,7 +2,10 @@ package models_test
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +35,6 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 		f.revoke(t, revoked)
 		_, ofDisabled := f.key(t, disabled)
 		f.exec(t, "UPDATE accounts SET disabled_at = created_at WHERE id = ?", disabled.ID)
-		hangUps := f.hangUps(t)
 		f.exec(t, "DELETE FROM outbox")
 
 		texts := leakedAt(leakURL, secret, "nas_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz4YgeBw", revokedSecret, "", ofDisabled, secret[:39]+"!", secret)
@@ -53,7 +55,7 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled, models.Source{})), models.ErrKeyRevoked)
 		checkError(t, "another key", errOf(f.API.Authenticate(ctx, kept, models.Source{})), nil)
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
-		if found.Leak.Source != models.LeakGitHub || found.Leak.URL != leakURL || found.LastUsedAt != nil {
+		if found.Leak.Reporter != models.LeakGitHub || found.Leak.URL != leakURL || found.LastUsedAt != nil {
 			t.Errorf("found %+v", found)
 		}
 		if before := modelstest.Value(f.Keys.Find(ctx, c.ID, revoked.ID))(t); before.Leak.String() != "" || before.RevokedAt.After(*found.RevokedAt) {
@@ -62,9 +64,6 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 		activities := f.recorded(t, c, models.ActionKeyLeaked)
 		if len(activities) != 1 || activities[0].Leak().String() != "Reported as leaked by GitHub: "+leakURL || activities[0].ActorName != "Someone" {
 			t.Errorf("recorded %+v", activities)
-		}
-		if n := f.hangUps(t) - hangUps; n != 2 {
-			t.Errorf("%d ends of calls are queued, want 2", n)
 		}
 		for recipient, want := range map[string]int{c.user.Email: 1, member.Email: 1, outsider.Email: 0, disabled.user.Email: 1} {
 			f.checkCount(t, want, "SELECT count(*) FROM outbox WHERE recipient = ? AND kind = ?", recipient, models.ActionKeyLeaked)
@@ -191,4 +190,86 @@ func TestURLOfALeakIsSafeToShow(t *testing.T) {
 			t.Errorf("%q: %q with the link %q, want %q and %q", reported, found.Leak.URL, found.Leak.Link(), want, link)
 		}
 	}
+}
+
+func TestOneMailListsKeysThatLeakWithinMinutes(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{Mail: true})
+		c := f.customer(t)
+		member := f.member(t, c, models.RoleMember)
+		leak := func(label string, by models.User) {
+			t.Helper()
+			_, secret := f.generate(t, c, form(label), models.UserActor(by.ID, ""))
+			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(leakURL, secret), models.LeakGitHub, "")))
+		}
+		// reported returns the labels of the keys in the mails that are due.
+		reported := func() map[string][]string {
+			t.Helper()
+			f.exec(t, "DELETE FROM outbox WHERE kind <> ?", models.ActionKeyLeaked)
+			all := map[string][]string{}
+			for {
+				mail, _, err := f.Outbox.Claim(t.Context())
+				if errors.Is(err, models.ErrNoMail) {
+					return all
+				}
+				must(t, err)
+				must(t, f.Outbox.Sent(t.Context(), mail))
+				if all[mail.Recipient] != nil {
+					t.Errorf("a second mail to %s", mail.Recipient)
+				}
+				for _, key := range mail.Keys {
+					all[mail.Recipient] = append(all[mail.Recipient], key.Label)
+				}
+			}
+		}
+		check := func(name string, want map[string][]string) {
+			t.Helper()
+			if got := reported(); !maps.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+		}
+		leak("1", c.user)
+		leak("2", member)
+		leak("3", c.user)
+		check("immediately", map[string][]string{})
+		f.clock.Advance(10 * time.Second)
+		check("after a moment", map[string][]string{c.user.Email: {"1", "2", "3"}, member.Email: {"2"}})
+		var later []string
+		for i := range 20 { // more than the mails of other kinds in an hour
+			later = append(later, strconv.Itoa(10+i))
+			leak(later[i], c.user)
+			f.clock.Advance(time.Second)
+		}
+		check("within five minutes", map[string][]string{})
+		f.clock.Advance(5 * time.Minute)
+		check("after five minutes", map[string][]string{c.user.Email: later})
+		for i := range 12 {
+			leak("hour", c.user)
+			f.clock.Advance(5*time.Minute + 10*time.Second)
+			if got := reported()[c.user.Email]; len(got) != 1 {
+				t.Errorf("mail %d of an hour: %v", i, got)
+			}
+		}
+	})
+}
+
+// A report that comes while the mail about an earlier one is claimed is in another mail.
+func TestKeyThatLeaksWhileAMailIsSentIsInTheNext(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{Mail: true})
+		c := f.customer(t)
+		_, first := f.key(t, c)
+		second, secret := f.key(t, c)
+		f.exec(t, "DELETE FROM outbox")
+		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", first), models.LeakGitHub, "")))
+		f.clock.Advance(10 * time.Second)
+		mail, _, err := f.Outbox.Claim(t.Context())
+		must(t, err)
+		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, "")))
+		must(t, f.Outbox.Sent(t.Context(), mail))
+		f.clock.Advance(5 * time.Minute)
+		if mail, _, err = f.Outbox.Claim(t.Context()); err != nil || len(mail.Keys) != 1 || mail.Keys[0].ID != second.ID {
+			t.Errorf("%+v, %v", mail.Keys, err)
+		}
+	})
 }

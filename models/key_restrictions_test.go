@@ -40,12 +40,16 @@ func TestKeyIsRestricted(t *testing.T) {
 		n.Note = " for the shop\r\nask Bob "
 		key, _ := f.generate(t, c, n, c.actor)
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
-		if r := found.Restrictions(); !r.ExpiresAt.Equal(*n.Restrictions.ExpiresAt) || !slices.Equal(r.Agents, []uuid.UUID{first.ID, second.ID}) ||
-			!slices.Equal(r.Networks, n.Restrictions.Networks) || found.Note != "for the shop\nask Bob" || found.Lifetime != 30*models.Day {
-			t.Fatalf("generated %+v", found)
-		}
+		r := found.Restrictions()
+		modelstest.Facts(t, found, map[string]bool{
+			"expiry":   r.ExpiresAt != nil && r.ExpiresAt.Equal(*n.Restrictions.ExpiresAt),
+			"agents":   slices.Equal(r.Agents, []uuid.UUID{first.ID, second.ID}),
+			"networks": slices.Equal(r.Networks, n.Restrictions.Networks),
+			"note":     found.Note == "for the shop\nask Bob",
+			"lifetime": found.Lifetime == 30*models.Day,
+		})
 		before := f.epoch(t)
-		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, found.Restrictions(), found.Note, c.actor); err != nil || len(f.activities(t, c)) != 3 {
+		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, "", found.Restrictions(), found.Note, c.actor); err != nil || len(f.activities(t, c)) != 3 {
 			t.Errorf("unchanged: %v, %d activities", err, len(f.activities(t, c)))
 		}
 		for field, r := range map[string]models.Restrictions{
@@ -53,13 +57,13 @@ func TestKeyIsRestricted(t *testing.T) {
 			"agents":   {Agents: []uuid.UUID{foreign.ID}},
 			"networks": {Networks: []netip.Prefix{}},
 		} {
-			checkInvalid(t, field, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, r, "", c.actor)), field)
+			checkInvalid(t, field, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", r, "", c.actor)), field)
 		}
-		checkError(t, "another account", errOf(f.Keys.Restrict(ctx, other.ID, key.ID, models.Restrictions{}, "", other.actor)), models.ErrKeyNotFound)
+		checkError(t, "another account", errOf(f.Keys.Restrict(ctx, other.ID, key.ID, "", models.Restrictions{}, "", other.actor)), models.ErrKeyNotFound)
 		if string(f.epoch(t)) != string(before) {
 			t.Error("the epoch changed without a change")
 		}
-		changed := modelstest.Value(f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{Agents: []uuid.UUID{first.ID}}, "none", c.actor))(t)
+		changed := modelstest.Value(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{Agents: []uuid.UUID{first.ID}}, "none", c.actor))(t)
 		if changed.ExpiresAt != nil || changed.Lifetime != 0 || changed.Networks != nil || string(f.epoch(t)) == string(before) {
 			t.Errorf("changed to %+v", changed)
 		}
@@ -70,12 +74,12 @@ func TestKeyIsRestricted(t *testing.T) {
 			}
 		}
 		end := f.in(30 * models.Day).UTC().Truncate(models.Day)
-		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{ExpiresAt: &end}, "", c.actor)))
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{ExpiresAt: &end}, "", c.actor)))
 		if got, want := f.activities(t, c)[0].Detail, "Expires: never → "+end.AddDate(0, 0, -1).Format("2 Jan 2006")+", end of day UTC\n"; !strings.HasPrefix(got, want) {
 			t.Errorf("the activity is %q, want %q first", got, want)
 		}
 		for name, note := range map[string]string{"long": strings.Repeat("x", 501), "control": "a\x00b"} {
-			if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, note, c.actor); err == nil {
+			if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{}, note, c.actor); err == nil {
 				t.Errorf("%s note: no error", name)
 			}
 			if _, err := f.Keys.Revoke(ctx, c.ID, key.ID, note, c.actor); err == nil {
@@ -86,7 +90,46 @@ func TestKeyIsRestricted(t *testing.T) {
 		if found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t); found.RevocationReason != "leaked" || f.activities(t, c)[0].Detail != "leaked" {
 			t.Errorf("the reason is %q", found.RevocationReason)
 		}
-		checkError(t, "revoked", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, "", c.actor)), models.ErrKeyAlreadyRevoked)
+		checkError(t, "revoked", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{}, "", c.actor)), models.ErrKeyAlreadyRevoked)
+	})
+}
+
+// A change that was made from an older version does not undo a later one. If it changes nothing,
+// such as the repeat of a form, it succeeds.
+func TestStaleChangeOfRestrictionsIsRefused(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		ctx, c := t.Context(), f.customer(t)
+		agent := f.agent(t, c)
+		key, _ := f.key(t, c)
+		opened := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t).RestrictionsVersion()
+		narrow := models.Restrictions{ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.0/24")}
+		narrowed := modelstest.Value(f.Keys.Restrict(ctx, c.ID, key.ID, opened, narrow, "", c.actor))(t)
+		activities := len(f.activities(t, c))
+
+		found, err := f.Keys.Restrict(ctx, c.ID, key.ID, opened, models.Restrictions{}, "a note", c.actor)
+		checkError(t, "stale", err, models.ErrKeyRestricted)
+		if found.RestrictionsVersion() != narrowed.RestrictionsVersion() {
+			t.Errorf("the current state is %+v", found)
+		}
+		repeat := narrow
+		repeat.ExpiresAt = f.in(30*models.Day + time.Second)
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, opened, repeat, "", c.actor)))
+		repeat.ExpiresAt = f.in(31 * models.Day)
+		checkError(t, "another day", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, opened, repeat, "", c.actor)), models.ErrKeyRestricted)
+		same := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
+		if !same.ExpiresAt.Equal(*narrow.ExpiresAt) || len(same.Agents) != 1 || same.Note != "" || len(f.activities(t, c)) != activities {
+			t.Errorf("a stale change made %+v", same)
+		}
+		versions := map[string]bool{opened: true, same.RestrictionsVersion(): true}
+		for _, next := range []models.Restrictions{{ExpiresAt: narrow.ExpiresAt}, {Agents: narrow.Agents}, {Networks: narrow.Networks}, {}} {
+			key = modelstest.Value(f.Keys.Restrict(ctx, c.ID, key.ID, same.RestrictionsVersion(), next, "a note", c.actor))(t)
+			same = modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
+			if key.RestrictionsVersion() != same.RestrictionsVersion() || versions[same.RestrictionsVersion()] {
+				t.Errorf("%+v has the version of another state", same)
+			}
+			versions[same.RestrictionsVersion()] = true
+		}
 	})
 }
 
@@ -97,14 +140,14 @@ func TestExpiredKeyHasEnded(t *testing.T) {
 		key, _ := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(time.Hour)}), c.actor)
 		f.manyKeys(t, c, models.MaxActiveKeys-1)
 		checkError(t, "at the limit", errOfGenerate(f.Keys.Generate(ctx, c.ID, form("more"), c.actor)), models.ErrKeyLimit)
-		f.clock.Advance(time.Hour)
+		f.expire(t, key)
 		active := modelstest.Value(f.Keys.Active(ctx, c.ID))(t)
 		revoked := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10}))(t).Items
 		if len(active) != models.MaxActiveKeys-1 || len(revoked) != 1 || revoked[0].ID != key.ID || !revoked[0].Expired(f.clock.Now()) {
 			t.Errorf("%d active, ended: %+v", len(active), revoked)
 		}
 		f.key(t, c)
-		checkError(t, "restrict", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, "", c.actor)), models.ErrKeyAlreadyRevoked)
+		checkError(t, "restrict", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{}, "", c.actor)), models.ErrKeyAlreadyRevoked)
 		checkError(t, "rename", errOf(f.Keys.Rename(ctx, c.ID, key.ID, "again", c.actor)), models.ErrKeyAlreadyRevoked)
 		must(t, errOf(f.Keys.Revoke(ctx, c.ID, active[0].ID, "", c.actor)))
 		rotation := form("anew")
@@ -117,6 +160,12 @@ func TestExpiredKeyHasEnded(t *testing.T) {
 	})
 }
 
+// expire lets a key expire by every clock.
+func (f *fixture) expire(t *testing.T, key models.Key) {
+	t.Helper()
+	f.exec(t, "UPDATE api_keys SET expires_at = ? WHERE id = ?", f.clock.Now().Add(-time.Second), key.ID)
+}
+
 func errOfGenerate(_ models.Key, _ string, err error) error { return err }
 
 func TestRevocationOfAnExpiredKeyChangesNothing(t *testing.T) {
@@ -124,7 +173,7 @@ func TestRevocationOfAnExpiredKeyChangesNothing(t *testing.T) {
 		f.inRealTime()
 		ctx, c := t.Context(), f.customer(t)
 		key, secret := f.key(t, c)
-		f.exec(t, "UPDATE api_keys SET expires_at = ? WHERE id = ?", f.clock.Now().Add(-time.Second), key.ID)
+		f.expire(t, key)
 		expired, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", models.Operator())
 		checkError(t, "revoke", err, models.ErrKeyAlreadyRevoked)
 		if expired.ID != key.ID || expired.RevokedAt != nil || len(f.recorded(t, c, models.ActionKeyRevoked)) > 0 {
@@ -157,7 +206,7 @@ func TestExpiredKeyStaysExpiredWithAClockBehind(t *testing.T) {
 	f, c, key := keyForAnHour(t)
 	f.exec(t, "UPDATE api_keys SET expires_at = now() - interval '1 second'")
 	f.clock.Advance(-time.Hour)
-	err := errOf(f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, "", c.actor))
+	err := errOf(f.Keys.Restrict(t.Context(), c.ID, key.ID, "", models.Restrictions{}, "", c.actor))
 	checkError(t, "restrict", err, models.ErrKeyAlreadyRevoked)
 }
 
@@ -198,7 +247,7 @@ func TestReplacementHasTheRestrictionsAnew(t *testing.T) {
 		for _, key := range []models.Key{old, free} {
 			r := key.Restrictions()
 			r.Networks = prefixes("198.51.100.0/24")
-			if changed, err := limited.Keys.Restrict(ctx, c.ID, key.ID, r, "", c.actor); err != nil || (changed.ExpiresAt == nil) != (key.ExpiresAt == nil) {
+			if changed, err := limited.Keys.Restrict(ctx, c.ID, key.ID, "", r, "", c.actor); err != nil || (changed.ExpiresAt == nil) != (key.ExpiresAt == nil) {
 				t.Errorf("%+v, %v", changed, err)
 			}
 		}
@@ -216,7 +265,7 @@ func TestRemovedAgentLeavesTheLists(t *testing.T) {
 		if found.Agents == nil || len(found.Agents) != 0 {
 			t.Errorf("the list is %v", found.Agents)
 		}
-		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, found.Restrictions(), "a note", c.actor); err != nil {
+		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, "", found.Restrictions(), "a note", c.actor); err != nil {
 			t.Errorf("annotate: %v", err)
 		}
 	})

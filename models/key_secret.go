@@ -99,3 +99,12 @@ func keyChecksum(body string) [keyChecksumLength]byte {
 }
 
 func hashKey(key string) keyHash { return sha256.Sum256([]byte(key)) }
+
+func mask(lastFour string) string { return keyPrefix + "..." + lastFour }
+
+func maskIfKnown(lastFour string) string {
+	if lastFour == "" {
+		return ""
+	}
+	return mask(lastFour)
+}

@@ -13,9 +13,6 @@ import (
 	"portal/models/usage"
 )
 
-// Source is where a request comes from.
-type Source = usage.Source
-
 // KeySource is the requests with a key from one source in the last 30 days, also those that were
 // refused for their address. The source with an empty address and client is all others.
 type KeySource struct {
@@ -72,7 +69,7 @@ func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySo
 		if found {
 			added.Requests += one.Requests
 			added.FirstSeen = slices.MinFunc([]time.Time{one.FirstSeen, added.FirstSeen}, time.Time.Compare)
-			added.LastSeen = slices.MaxFunc([]time.Time{one.LastSeen, added.LastSeen}, time.Time.Compare)
+			added.LastSeen = later(one.LastSeen, added.LastSeen)
 		}
 		all[id] = added
 	}
@@ -87,7 +84,7 @@ func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySo
 		if unwritten.LastUse().Before(first) {
 			unwritten.Requests = 0
 		}
-		add(KeySource{unwritten.Address(), unwritten.Client(), unwritten.FirstUse(), unwritten.LastUse(), unwritten.Requests})
+		add(KeySource{Address: unwritten.Address(), Client: unwritten.Client(), FirstSeen: unwritten.FirstUse(), LastSeen: unwritten.LastUse(), Requests: unwritten.Requests})
 	})
 	listed := slices.SortedFunc(maps.Values(all), func(a, b KeySource) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Address+a.Client, b.Address+b.Client))

@@ -9,10 +9,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-)
 
-// Day is 24 hours of UTC.
-const Day = 24 * time.Hour
+	"portal/models/usage"
+)
 
 // UsageSpan is a number of whole hours or days (UTC). The last one is the current one.
 type UsageSpan struct {
@@ -22,10 +21,14 @@ type UsageSpan struct {
 }
 
 // Hours returns the span of the last n hours. Usage by the hour is kept for two days.
-func Hours(n int) UsageSpan { return UsageSpan{"api_key_hourly_usage", "hour", time.Hour, n} }
+func Hours(n int) UsageSpan {
+	return UsageSpan{table: "api_key_hourly_usage", column: "hour", period: time.Hour, n: n}
+}
 
 // Days returns the span of the last n days. Usage by the day is kept for 400 days.
-func Days(n int) UsageSpan { return UsageSpan{"api_key_daily_usage", "day", Day, n} }
+func Days(n int) UsageSpan {
+	return UsageSpan{table: "api_key_daily_usage", column: "day", period: Day, n: n}
+}
 
 // String returns the length of the span, such as "24 hours".
 func (s UsageSpan) String() string { return fmt.Sprintf("%d %ss", s.n, s.column) }
@@ -87,14 +90,19 @@ func (k *Keys) Usage(ctx context.Context, accountID uuid.UUID, span UsageSpan, k
 const MaxUsageKeys = 1000
 
 // AccountUsage returns the usage of the account's keys: of the active ones, and of those that were
-// revoked in the span or used since it began. If there are more than [MaxUsageKeys], the revoked
-// keys that were used last are among them.
+// revoked in the span or used since it began. If the account has more than [MaxUsageKeys] keys, it
+// chooses among the active ones and those that ended last, because the others have no bound.
 func (k *Keys) AccountUsage(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
-	first := span.Starts(k.db.Now())[0]
+	now := k.db.Now()
+	first := span.Starts(now)[0]
+	active := k.whereActive(k.db.NewSelect().Model((*Key)(nil))).Column("id").Where("api_key.account_id = ?", accountID)
+	ended := k.db.NewSelect().Model((*Key)(nil)).Column("id").
+		Where("api_key.account_id = ? AND "+keyEnd+" <= ?", accountID, now).
+		OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(MaxUsageKeys)
 	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("api_key.account_id = ?", accountID).
+		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS ended)", active, ended).
 			Where("(COALESCE(api_key.revoked_at, api_key.expires_at, ?0) >= ?0 OR last_use.hour >= ?0)", first).
-			OrderExpr(hasEnded+", last_use.hour DESC NULLS LAST", k.db.Now()).Limit(MaxUsageKeys)
+			OrderExpr("NOT "+activeKey+", "+keyEnd+" DESC", now).Limit(MaxUsageKeys)
 	})
 }
 
@@ -173,3 +181,6 @@ func eachCount(text string, visit func(at time.Time, requests, refusals int64)) 
 	}
 	return nil
 }
+
+// Source is where a request comes from.
+type Source = usage.Source

@@ -3,150 +3,153 @@ package models
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 // lastSeenBuffer holds when and where sessions were last seen until the background flush writes
-// them, so that reading a page needs no database write. Another buffer holds when tokens were last
-// issued for agents, and when keys last used them.
+// them, so that reading a page needs no database write. Another buffer holds when keys last used
+// agents. It is not a part of the usage recorder, which counts: here the latest time is all, so that
+// a write can be repeated.
 type lastSeenBuffer struct {
 	mu      sync.Mutex
 	pending map[seenID]lastSeen
+	owners  map[uuid.UUID]int // number of pending entries by owner
 }
 
-// seenID is the id of a session or an agent, and of the key that used the agent.
+const (
+	// maxSeen bounds the entries that wait for a flush, and is only reached if writes fail for a
+	// long time. Beyond it each owner, an account or a user, may still have ownerSeen entries, in
+	// seenReserve for all, so that one with very many does not use up the memory for others.
+	maxSeen     = 1 << 18
+	ownerSeen   = 100
+	seenReserve = 1 << 16
+
+	// seenBatch is how many entries one statement writes. That takes a fraction of
+	// seenTimeout, its time limit.
+	seenBatch   = 1000
+	seenTimeout = 10 * time.Second
+)
+
+// seenID is the id of a session, or of an agent and the key that used it.
 type seenID struct{ ID, KeyID uuid.UUID }
 
 type lastSeen struct {
+	owner   uuid.UUID
 	at      time.Time
 	address string
 }
 
-func newLastSeenBuffer() *lastSeenBuffer { return &lastSeenBuffer{pending: map[seenID]lastSeen{}} }
+func newLastSeenBuffer() *lastSeenBuffer {
+	return &lastSeenBuffer{pending: map[seenID]lastSeen{}, owners: map[uuid.UUID]int{}}
+}
 
 func (b *lastSeenBuffer) set(id seenID, seen lastSeen) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if seen.at.After(b.pending[id].at) {
-		b.pending[id] = seen
+	former, found := b.pending[id]
+	switch {
+	case found && !seen.at.After(former.at):
+		return
+	case !found && !b.admits(seen.owner):
+		return
+	case !found:
+		b.owners[seen.owner]++
 	}
+	b.pending[id] = seen
+}
+
+// admits reports whether one more entry of an owner may wait for a flush. The caller holds mu.
+func (b *lastSeenBuffer) admits(owner uuid.UUID) bool {
+	return len(b.pending) < maxSeen || b.owners[owner] < ownerSeen && len(b.pending) < maxSeen+seenReserve
 }
 
 // latest returns the later of the stored time and the one in the buffer.
 func (b *lastSeenBuffer) latest(id seenID, stored time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if seen := b.pending[id]; seen.at.After(stored) {
-		return seen.at
-	}
-	return stored
+	return later(stored, b.pending[id].at)
 }
 
-// flush passes the entries to write, in chunks in the order of their ids, so that the flushes of
-// two instances cannot deadlock. Unless a written entry has changed meanwhile, flush removes it.
-func (b *lastSeenBuffer) flush(write func([]sighting) error) error {
-	b.mu.Lock()
-	pending := maps.Clone(b.pending)
-	b.mu.Unlock()
-	rows := make([]sighting, 0, len(pending))
-	for id, seen := range pending {
-		rows = append(rows, sighting{id.ID, id.KeyID, seen.at, seen.address})
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	slices.SortFunc(rows, func(a, b sighting) int { return cmp.Or(compareIDs(a.ID, b.ID), compareIDs(a.KeyID, b.KeyID)) })
-	for chunk := range slices.Chunk(rows, 1000) {
-		if err := write(chunk); err != nil {
+	return a
+}
+
+// unwritten returns the times in the buffer for the ids that match.
+func (b *lastSeenBuffer) unwritten(matches func(seenID) bool) map[seenID]time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	times := map[seenID]time.Time{}
+	for id, seen := range b.pending {
+		if matches(id) {
+			times[id] = seen.at
+		}
+	}
+	return times
+}
+
+// flush passes the entries to write, in batches in the order of their ids, so that the flushes of
+// two instances cannot deadlock. Each batch has a time limit of its own, and a batch that was written
+// stays written if a later one fails. If ctx is canceled, a running batch may finish. Unless a written
+// entry has changed meanwhile, flush removes it.
+func (b *lastSeenBuffer) flush(ctx context.Context, write func(context.Context, []lastSeenRow) error) error {
+	rows := b.rows()
+	slices.SortFunc(rows, func(a, b lastSeenRow) int { return cmp.Or(compareIDs(a.ID, b.ID), compareIDs(a.KeyID, b.KeyID)) })
+	for batch := range slices.Chunk(rows, seenBatch) {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b.remove(chunk)
+		deadline := time.Now().Add(seenTimeout)
+		if limit, ok := ctx.Deadline(); ok && limit.Before(deadline) {
+			deadline = limit
+		}
+		limited, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+		err := write(limited, batch)
+		cancel()
+		if err != nil {
+			return err
+		}
+		b.remove(batch)
 	}
 	return nil
 }
 
-func (b *lastSeenBuffer) remove(written []sighting) {
+func (b *lastSeenBuffer) rows() []lastSeenRow {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rows := make([]lastSeenRow, 0, len(b.pending))
+	for id, seen := range b.pending {
+		rows = append(rows, lastSeenRow{ID: id.ID, KeyID: id.KeyID, At: seen.at, Address: seen.address})
+	}
+	return rows
+}
+
+func (b *lastSeenBuffer) remove(written []lastSeenRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, row := range written {
-		if id := (seenID{row.ID, row.KeyID}); b.pending[id] == (lastSeen{row.At, row.Address}) {
-			delete(b.pending, id)
+		id := seenID{row.ID, row.KeyID}
+		seen := b.pending[id]
+		if seen.at != row.At || seen.address != row.Address {
+			continue
+		}
+		delete(b.pending, id)
+		if b.owners[seen.owner]--; b.owners[seen.owner] == 0 {
+			delete(b.owners, seen.owner)
 		}
 	}
 }
 
-// sighting is an entry of a [lastSeenBuffer].
-type sighting struct {
+// lastSeenRow is an entry of a [lastSeenBuffer], as a row of a statement.
+type lastSeenRow struct {
 	ID      uuid.UUID `bun:"type:uuid"`
 	KeyID   uuid.UUID `bun:"type:uuid"`
 	At      time.Time `bun:"type:timestamptz"`
 	Address string    `bun:"type:text"`
-}
-
-// flush skips locked sessions: such a session has just ended, or another instance has just
-// seen it too.
-func (s *Sessions) flush(ctx context.Context) error {
-	return failed("write when sessions were last seen", s.lastSeen.flush(func(rows []sighting) error {
-		unlocked := s.db.NewSelect().TableExpr("sessions").Column("id").Where("id IN (SELECT id FROM seen)")
-		_, err := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
-			Set("last_seen_at = seen.at, last_address = seen.address").
-			Where("session.id = seen.id AND session.last_seen_at < seen.at").
-			Where("session.id IN (?)", s.db.locked(unlocked, "NO KEY UPDATE SKIP LOCKED")).Exec(ctx)
-		return err
-	}))
-}
-
-type lastToken struct {
-	bun.BaseModel `bun:"table:agent_last_tokens"`
-
-	AgentID  uuid.UUID
-	IssuedAt time.Time
-}
-
-// agentUse is when a key last used an agent.
-type agentUse struct {
-	bun.BaseModel `bun:"table:api_key_agents"`
-
-	APIKeyID uuid.UUID
-	AgentID  uuid.UUID
-	UsedAt   time.Time
-}
-
-// flush writes nothing for agents that were removed after their last token.
-func (a *Agents) flush(ctx context.Context) error {
-	return failed("write when agents were last used", a.lastTokens.flush(func(seen []sighting) error {
-		ids, left := []uuid.UUID{}, []uuid.UUID{}
-		for _, one := range seen {
-			ids = append(ids, one.ID)
-		}
-		err := a.db.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(ids)).OrderExpr("id").Scan(ctx, &left)
-		if err != nil {
-			return err
-		}
-		var tokens []lastToken
-		var uses []agentUse
-		for _, one := range seen {
-			switch {
-			case !slices.Contains(left, one.ID):
-			case one.KeyID == uuid.Nil:
-				tokens = append(tokens, lastToken{AgentID: one.ID, IssuedAt: one.At})
-			default:
-				uses = append(uses, agentUse{APIKeyID: one.KeyID, AgentID: one.ID, UsedAt: one.At})
-			}
-		}
-		if len(tokens) > 0 {
-			_, err = a.db.NewInsert().Model(&tokens).On("CONFLICT (agent_id) DO UPDATE").
-				Set("issued_at = excluded.issued_at").
-				Where("last_token.issued_at < excluded.issued_at").Exec(ctx)
-		}
-		if err == nil && len(uses) > 0 {
-			_, err = a.db.NewInsert().Model(&uses).On("CONFLICT (api_key_id, agent_id) DO UPDATE").
-				Set("used_at = excluded.used_at").
-				Where("agent_use.used_at < excluded.used_at").Exec(ctx)
-		}
-		return err
-	}))
 }

@@ -1,11 +1,7 @@
 package models
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,56 +21,6 @@ const (
 	longestMailRetry  = 15 * time.Minute
 )
 
-// MailPasswordForgotten is the kind of a mail with a link to set a new password,
-// MailEmailConfirmation of one to confirm a new email, and MailKeysExpiring of one about keys that
-// expire. All other kinds are the action that the mail reports.
-const (
-	MailPasswordForgotten Action = "password.forgotten"
-	MailEmailConfirmation Action = "email.confirmation"
-	MailKeysExpiring      Action = "api_key.expiring"
-)
-
-// Mail is an email in the outbox. Because the token of its link is created when it is sent, it
-// holds no secret.
-type Mail struct {
-	bun.BaseModel `bun:"table:outbox,alias:mail"`
-
-	ID         uuid.UUID `bun:",pk"` // the same in each attempt
-	Kind       Action
-	AccountID  *uuid.UUID
-	ActivityID *uuid.UUID // the activity that the mail reports
-	Recipient  string     // email address
-	EmailHash  []byte     `bun:",nullzero"` // of the recipient of a password reset
-	CreatedAt  time.Time
-	DueAt      time.Time // of the next attempt, or the end of the lease
-	DeviceHash []byte    `bun:"-"` // see Activity
-	Attempts   int       // including the current one
-
-	// The activity. ActorName is the user's email, "Operator" or "Someone".
-	AccountName string     `bun:",scanonly"`
-	ActorName   string     `bun:",scanonly"`
-	Label       string     `bun:",scanonly"`
-	KeyLastFour string     `bun:",scanonly"`
-	LeakSource  LeakSource `bun:",scanonly"`
-	LeakURL     string     `bun:"leak_url,scanonly"`
-	Reason      string     `bun:",scanonly"` // of the revocation
-	Address     string     `bun:",scanonly"`
-	UserAgent   string     `bun:",scanonly"` // of the session that began; empty if it has ended
-	At          time.Time  `bun:",scanonly"`
-
-	Keys []Key `bun:"-"` // that expire; nil for other mails
-
-	// The invitation, of a mail that has one.
-	Role      Role      `bun:"-"`
-	ExpiresAt time.Time `bun:"-"`
-}
-
-// MaskedKey returns the masked key that the mail is about, or "" if there is none.
-func (m Mail) MaskedKey() string { return maskedIfKnown(m.KeyLastFour) }
-
-// Leak returns the report of the key that the mail is about.
-func (m Mail) Leak() Leak { return Leak{m.LeakSource, m.LeakURL} }
-
 // Outbox holds the mails that are to be sent.
 type Outbox struct{ db *DB }
 
@@ -92,7 +38,7 @@ func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error)
 			return Mail{}, "", failed("claim a mail", err)
 		}
 		err = o.db.InTx(ctx, "claim a mail", func(ctx context.Context, tx Tx) error {
-			mail, token, err = o.claim(ctx, tx)
+			mail, token, err = o.claimNext(ctx, tx)
 			return err
 		})
 		if err != nil {
@@ -110,9 +56,9 @@ func (o *Outbox) due(db bun.IDB) *bun.SelectQuery {
 		OrderExpr("mail.due_at, mail.id").Limit(1)
 }
 
-// claim leases the next mail. If the returned mail has no recipient, it was deleted, because
-// nobody should get it.
-func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err error) {
+// claimNext leases the next mail. If the returned mail has no recipient, it was deleted and is no
+// longer counted, because nobody should get it.
+func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string, err error) {
 	due := o.db.locked(o.due(tx), "UPDATE SKIP LOCKED")
 	var id uuid.UUID
 	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
@@ -122,10 +68,9 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 	}
 	err = tx.NewSelect().Model(&mail).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(a.name, '') AS account_name").
-		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Someone' END) AS actor_name", ActorOperator).
-		ColumnExpr("COALESCE(activity.label, '') AS label, COALESCE(activity.address, '') AS address").
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' WHEN ? THEN 'The portal' ELSE 'Someone' END) AS actor_name", ActorOperator, ActorSystem).
+		ColumnExpr("COALESCE(activity.label, '') AS label, COALESCE(activity.address, '') AS address, COALESCE(activity.detail, '') AS detail").
 		ColumnExpr("COALESCE(activity.at, mail.created_at) AS at").
-		ColumnExpr("COALESCE(k.leak_source, '') AS leak_source, COALESCE(k.leak_url, '') AS leak_url").
 		ColumnExpr("COALESCE(k.revocation_reason, '') AS reason").
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(session.user_agent, '') AS user_agent").
 		Join("LEFT JOIN accounts AS a ON a.id = mail.account_id").
@@ -138,6 +83,11 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 		return mail, "", err
 	}
 	switch mail.Kind {
+	case MailWebhookFailing:
+		err = tx.NewSelect().Model((*Endpoint)(nil)).Column("url").Where("endpoint.id = ?", mail.ActivityID).Scan(ctx, &mail.Label)
+		if err = noRows(err, nil); mail.Label == "" {
+			mail.Recipient = "" // the endpoint was removed
+		}
 	case MailPasswordForgotten:
 		mail.Recipient, token, err = createPasswordResetLink(ctx, tx, mail)
 	case MailEmailConfirmation:
@@ -152,12 +102,19 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 		if mail.Keys, err = readExpiring(ctx, tx, mail); len(mail.Keys) == 0 {
 			mail.Recipient = ""
 		}
+	case ActionKeyLeaked:
+		if mail.Keys, err = readLeaked(ctx, tx, mail); len(mail.Keys) == 0 {
+			mail.Recipient = ""
+		}
 	default: // the others have no link of their own
 	}
-	if err == nil && mail.Recipient == "" {
-		err = deleteMail(ctx, tx, mail)
+	if err != nil || mail.Recipient != "" {
+		return mail, token, err
 	}
-	return mail, token, err
+	if err := deleteMail(ctx, tx, mail); err != nil {
+		return mail, "", err
+	}
+	return mail, "", tx.Delete(ctx, (*recentMail)(nil), "id = ?", mail.ID)
 }
 
 // Sent deletes a mail that has been sent.
@@ -196,18 +153,6 @@ func mailRetry(attempts int) time.Duration {
 	return min(wait, longestMailRetry)
 }
 
-const (
-	// maxMails limits the mails in the outbox, and maxAccountMails those of one account.
-	// Further ones are dropped, because a change must not fail while no mail can be sent.
-	maxMails        = 10_000
-	maxAccountMails = 200
-	// maxResetMails limits the password resets in the outbox, because any visitor can request
-	// them.
-	maxResetMails = 1000
-	// maxOwnersMailed limits the owners who get a mail about a key.
-	maxOwnersMailed = 50
-)
-
 // Enabled reports whether the store queues mails.
 func (o *Outbox) Enabled() bool { return o.db.mail }
 
@@ -217,167 +162,28 @@ func (o *Outbox) Waiting(ctx context.Context) (int, error) {
 	return int(count), failed("count mails", err)
 }
 
-// queueNotice queues the mails about an activity in its transaction, if there are any.
-func queueNotice(ctx context.Context, tx Tx, activity Activity) error {
-	if !tx.db.mail {
-		return nil
-	}
-	recipients, err := noticeRecipients(ctx, tx, activity)
-	if err != nil || len(recipients) == 0 {
-		return err
-	}
-	mails := make([]Mail, len(recipients))
-	for i, recipient := range recipients {
-		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient, DeviceHash: activity.DeviceHash}
-	}
-	_, err = queueMails(ctx, tx, mails)
-	return err
+// readExpiring reads the keys that a mail about their expiry reports. Because it reads them when
+// the mail is sent, it leaves out those that were revoked or edited since.
+func readExpiring(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
+	return readKeys(ctx, tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
+		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
+		OrderExpr("api_key.expires_at, api_key.id"), mail)
 }
 
-// noticeRecipients returns the email addresses of those who get a mail about an activity.
-func noticeRecipients(ctx context.Context, tx Tx, activity Activity) ([]string, error) {
-	switch activity.Action {
-	case ActionSignedIn:
-		if activity.NewDevice != "" {
-			return []string{activity.NewDevice}, nil
-		}
-	case ActionTOTPOn, ActionTOTPOff, ActionRecoveryCodesRenewed, ActionPasskeyAdded, ActionPasskeyRemoved,
-		ActionIdentityConnected, ActionIdentityDisconnected:
-		if activity.ActorID != nil {
-			return emailsOf(ctx, tx, "u.id = ?", *activity.ActorID)
-		}
-	case ActionPasswordChanged, ActionPasswordReset, ActionSecondFactorReset, ActionCodesRefused:
-		return []string{activity.Label}, nil
-	case ActionEmailChanged:
-		return []string{activity.FormerLabel}, nil
-	case ActionKeyGenerated:
-		return ownersOf(ctx, tx, activity.AccountID)
-	case ActionKeyRevoked:
-		if activity.ActorKind == ActorOperator {
-			return ownersOf(ctx, tx, activity.AccountID)
-		}
-	case ActionKeyLeaked:
-		return ownersAndCreators(ctx, tx, activity.AccountID, *activity.SubjectID)
-	default: // no mail reports the others
-	}
-	return nil, nil
+// readLeaked reads the keys that a mail about leaked keys reports: those that were revoked since
+// the first one, at most MaxLeakedKeys+1.
+func readLeaked(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
+	return readKeys(ctx, tx.NewSelect().Where("COALESCE(api_key.revoked_at, api_key.expires_at) >= ?", mail.CreatedAt).
+		Where("api_key.leak_reporter IS NOT NULL").
+		OrderExpr("api_key.revoked_at, api_key.id").Limit(MaxLeakedKeys+1), mail)
 }
 
-// ownersOf returns the email addresses of the account's owners who can sign in.
-func ownersOf(ctx context.Context, tx Tx, accountID uuid.UUID) ([]string, error) {
-	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner)
-}
-
-// ownersAndCreators returns the email addresses of at most maxOwnersMailed owners of the account,
-// and then of the users who generated these keys, even if more owners than that exist.
-func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
-	recipients, err := ownersOf(ctx, tx, accountID)
-	if err != nil {
-		return nil, err
-	}
-	ids := tx.NewSelect().Table("api_keys").Column("created_by").Where("account_id = ? AND id IN (?)", accountID, bun.List(keys))
-	creators, err := emailsOf(ctx, tx, "u.account_id = ? AND u.id IN (?) AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, ids)
-	for _, creator := range creators {
-		if !slices.Contains(recipients, creator) {
-			recipients = append(recipients, creator)
-		}
-	}
-	return recipients, err
-}
-
-func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {
-	err = tx.NewSelect().Model((*User)(nil)).Column("email").Where(where, args...).
-		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
-	return emails, err
-}
-
-// queueMails adds mails of one kind and account, or of none, to the outbox and reports whether it
-// did. If there is no room, it drops them and logs a warning. Those beyond the limits of their
-// addresses are dropped too.
-func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
-	room, err := hasMailRoom(ctx, tx, mails[0].AccountID)
-	if err != nil {
-		return false, err
-	}
-	if !room {
-		tx.db.mailsDropped.Add(uint64(len(mails)))
-		tx.db.logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
-		return false, nil
-	}
-	if mails, err = limitMails(ctx, tx, mails); err != nil || len(mails) == 0 {
-		return false, err
-	}
-	now := cmp.Or(mails[0].CreatedAt, tx.Now())
-	for i := range mails {
-		mails[i].ID, mails[i].CreatedAt, mails[i].DueAt = newID(), now, now
-	}
-	err = tx.Insert(ctx, &mails)
-	return err == nil, err
-}
-
-const (
-	// maxRecentMails is the number of mails of one kind that one address gets in an hour.
-	maxRecentMails   = 10
-	recentMailWindow = time.Hour
-)
-
-// recentMail counts a mail for [recentMailWindow].
-type recentMail struct {
-	bun.BaseModel `bun:"table:recent_mails"`
-
-	ID         uuid.UUID `bun:",pk"`
-	Kind       Action
-	AccountID  *uuid.UUID
-	EmailHash  []byte
-	DeviceHash []byte `bun:"source,nullzero"`
-	At         time.Time
-}
-
-// limitMails removes the mails whose addresses have reached the limit, or have got one about the
-// same device, and counts the others. Password resets have a limit of their own. Concurrent
-// transactions can exceed the limit by a few mails.
-func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
-	if mails[0].Kind == MailPasswordForgotten {
-		return mails, nil
-	}
-	now, recent := tx.Now(), make([]recentMail, len(mails))
-	hashes := make([][]byte, len(mails))
-	for i, mail := range mails {
-		hashes[i] = hashEmail(mail.Recipient)
-		recent[i] = recentMail{ID: newID(), Kind: mail.Kind, AccountID: mail.AccountID, EmailHash: hashes[i], DeviceHash: mail.DeviceHash, At: now}
-	}
-	var full [][]byte
-	err := tx.NewSelect().Model((*recentMail)(nil)).Column("email_hash").
-		Where("email_hash IN (?) AND kind = ? AND at > ?", bun.List(hashes), mails[0].Kind, now.Add(-recentMailWindow)).
-		Group("email_hash").Having("count(*) >= ? OR max(CASE WHEN source = ? THEN 1 ELSE 0 END) = 1", maxRecentMails, mails[0].DeviceHash).
-		Scan(ctx, &full)
-	if err != nil {
-		return nil, err
-	}
-	isFull := func(hash []byte) bool {
-		return slices.ContainsFunc(full, func(other []byte) bool { return bytes.Equal(hash, other) })
-	}
-	mails = slices.DeleteFunc(mails, func(m Mail) bool { return isFull(hashEmail(m.Recipient)) })
-	recent = slices.DeleteFunc(recent, func(r recentMail) bool { return isFull(r.EmailHash) })
-	if len(recent) == 0 {
-		return nil, nil
-	}
-	return mails, tx.Insert(ctx, &recent)
-}
-
-// hasMailRoom reports whether the outbox has room for another mail of an account, or of none.
-// Concurrent transactions can exceed the limits by a few mails.
-func hasMailRoom(ctx context.Context, tx Tx, accountID *uuid.UUID) (bool, error) {
-	own, limit := tx.NewSelect().Model((*Mail)(nil)), maxResetMails
-	if accountID == nil {
-		own = own.Where("mail.account_id IS NULL")
-	} else {
-		own, limit = own.Where("mail.account_id = ?", *accountID), maxAccountMails
-	}
-	count, err := own.Count(ctx)
-	if err != nil || int(count) >= limit {
-		return false, err
-	}
-	count, err = tx.NewSelect().Model((*Mail)(nil)).Count(ctx)
-	return int(count) < maxMails, err
+// readKeys reads the keys of a query that a mail reports to its recipient: an owner, or the user
+// who generated the key. A recipient who was disabled or removed since gets no mail.
+func readKeys(ctx context.Context, query *bun.SelectQuery, mail Mail) (keys []Key, err error) {
+	err = query.Model(&keys).Where("api_key.account_id = ?", mail.AccountID).
+		Where("EXISTS (SELECT 1 FROM users AS u WHERE u.account_id = api_key.account_id AND u.email = ? AND "+
+			"u.disabled_at IS NULL AND u.removed_at IS NULL AND (u.role = ? OR u.id = api_key.created_by))",
+			mail.Recipient, RoleOwner).Scan(ctx)
+	return keys, err
 }

@@ -37,7 +37,9 @@ func (o *Outbox) WarnOfExpiry(ctx context.Context) error {
 	}
 	var errs []error
 	for _, id := range accounts {
-		err := o.warn(ctx, id)
+		err := o.db.InTx(ctx, "warn of the expiry of API keys", func(ctx context.Context, tx Tx) error {
+			return o.warn(ctx, tx, id)
+		})
 		if ctx.Err() != nil {
 			break // The next call continues.
 		}
@@ -67,24 +69,22 @@ func (o *Outbox) whereUnwarned(q *bun.SelectQuery, slack time.Duration) *bun.Sel
 }
 
 // warn queues the mails about the keys of an account.
-func (o *Outbox) warn(ctx context.Context, accountID uuid.UUID) error {
-	return o.db.InTx(ctx, "warn of the expiry of API keys", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
-			return err
-		}
-		var ids []uuid.UUID
-		err := o.whereUnwarned(tx.NewSelect().Model((*Key)(nil)), warningSlack).
-			Column("id").Where("api_key.account_id = ?", accountID).Scan(ctx, &ids)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		now := tx.Now()
-		if queued, err := queueWarnings(ctx, tx, accountID, ids, now); err != nil || !queued {
-			return err
-		}
-		_, err = tx.NewUpdate().Model((*Key)(nil)).Set("expiry_warned_at = ?", now).Where("id IN (?)", bun.List(ids)).Exec(ctx)
+func (o *Outbox) warn(ctx context.Context, tx Tx, accountID uuid.UUID) error {
+	if err := tx.lockAccount(ctx, accountID); err != nil {
 		return err
-	})
+	}
+	var ids []uuid.UUID
+	err := o.whereUnwarned(tx.NewSelect().Model((*Key)(nil)), warningSlack).
+		Column("id").Where("api_key.account_id = ?", accountID).Scan(ctx, &ids)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	now := tx.Now()
+	if queued, err := queueWarnings(ctx, tx, accountID, ids, now); err != nil || !queued {
+		return err
+	}
+	_, err = tx.NewUpdate().Model((*Key)(nil)).Set("expiry_warned_at = ?", now).Where("id IN (?)", bun.List(ids)).Exec(ctx)
+	return err
 }
 
 // queueWarnings queues the mails about keys of an account. If there is no room, or each recipient
@@ -102,18 +102,4 @@ func queueWarnings(ctx context.Context, tx Tx, accountID uuid.UUID, keys []uuid.
 		mails[i] = Mail{Kind: MailKeysExpiring, AccountID: &accountID, Recipient: recipient, CreatedAt: now}
 	}
 	return queueMails(ctx, tx, mails)
-}
-
-// readExpiring reads the keys that a mail about their expiry reports to its recipient. Because it
-// reads them when the mail is sent, it leaves out those that were revoked or edited since. A
-// recipient who was disabled or removed since gets no mail.
-func readExpiring(ctx context.Context, tx Tx, mail Mail) (keys []Key, err error) {
-	err = tx.NewSelect().Model(&keys).
-		Where("api_key.account_id = ? AND api_key.expiry_warned_at = ?", mail.AccountID, mail.CreatedAt).
-		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
-		Where("EXISTS (SELECT 1 FROM users AS u WHERE u.account_id = api_key.account_id AND u.email = ? AND "+
-			"u.disabled_at IS NULL AND u.removed_at IS NULL AND (u.role = ? OR u.id = api_key.created_by))",
-			mail.Recipient, RoleOwner).
-		OrderExpr("api_key.expires_at, api_key.id").Scan(ctx)
-	return keys, err
 }

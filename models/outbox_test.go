@@ -24,6 +24,38 @@ func (f *fixture) resetToken(t *testing.T, email string) string {
 	return token
 }
 
+func TestRequestsForAPasswordResetAreLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{Mail: true, SignInLimit: 4})
+		c := f.customer(t)
+		request := func(email string, client models.Client) error {
+			return f.Credentials.RequestPasswordReset(t.Context(), email, client)
+		}
+		for range 4 {
+			must(t, request(c.user.Email, strangers(1)))
+		}
+		err := request("nobody@example.com", strangers(1))
+		if _, limited := errors.AsType[*models.SignInLimitError](err); !limited {
+			t.Errorf("the address is not limited: %v", err)
+		}
+		// From elsewhere the request for the email succeeds, but no further mail is queued.
+		must(t, request(c.user.Email, strangers(2)))
+		f.checkCount(t, 4, "SELECT count(*) FROM outbox")
+		// A user has at most three links.
+		for {
+			mail, _, err := f.Outbox.Claim(t.Context())
+			if errors.Is(err, models.ErrNoMail) {
+				break
+			}
+			must(t, err)
+			must(t, f.Outbox.Sent(t.Context(), mail))
+		}
+		f.checkCount(t, 3, "SELECT count(*) FROM password_reset_links")
+		// The limits are not those of sign-in.
+		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+	})
+}
+
 func TestMailIsQueuedWithItsChangeOrNotAtAll(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)

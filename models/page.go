@@ -20,11 +20,6 @@ type List[T any] struct {
 // entry is an entry of a list.
 type entry interface{ id() uuid.UUID }
 
-func (a Account) id() uuid.UUID { return a.ID }
-func (u User) id() uuid.UUID    { return u.ID }
-func (a Agent) id() uuid.UUID   { return a.ID }
-func (k Key) id() uuid.UUID     { return k.ID }
-
 // cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
 func cut[T entry](rows []T, p Page) List[T] {
 	if len(rows) <= p.Limit {

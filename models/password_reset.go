@@ -29,7 +29,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	counted := []subject{signInSubject("reset email", string(hash)), signInSubject("reset address", network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockSubjects(ctx, counted); err != nil {
+		if err := lockSubjects(ctx, tx, counted); err != nil {
 			return err
 		}
 		if err := c.guesses.check(ctx, tx, byAddress); err != nil {
@@ -82,9 +82,10 @@ func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User
 }
 
 // UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
-// records the activity, and returns the user as [SignIn.VerifyPassword] does. The error may be an
-// [*InvalidError] for the field "password" or one of [Credentials.PasswordResetUser]; neither uses
-// the link up. UsePasswordReset sets its own deadlines.
+// records the activity, notes that the email is proven, and returns the user as
+// [SignIn.VerifyPassword] does. The error may be an [*InvalidError] for the field "password" or one
+// of [Credentials.PasswordResetUser]; neither uses the link up. UsePasswordReset sets its own
+// deadlines.
 func (c *Credentials) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {
 	user, accountName, err := c.checkPasswordReset(ctx, token)
 	if err != nil {
@@ -93,19 +94,23 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 	if err := checkPassword(password, user.Email, accountName); err != nil {
 		return User{}, err
 	}
-	err = c.setPassword(ctx, strangerPlace(client), password, func(ctx context.Context, tx Tx, hash string) error {
-		if err := tx.lockEnabled(ctx, user.AccountID, user.ID); err != nil {
-			return err
-		}
-		if err := passwordResetLinks.use(ctx, tx, token); err != nil {
-			return err
-		}
-		return replacePassword(ctx, tx, &user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
-	})
+	hash, err := c.passwords.hash(ctx, strangerPlace(client), password)
 	if err != nil {
 		return User{}, err
 	}
-	return user, nil
+	return inTx(ctx, c.db, "use a password reset", func(ctx context.Context, tx Tx) (User, error) {
+		if err := tx.lockEnabled(ctx, user.AccountID, user.ID); err != nil {
+			return User{}, err
+		}
+		if err := passwordResetLinks.use(ctx, tx, token); err != nil {
+			return User{}, err
+		}
+		if err := tx.proveEmail(ctx, user.ID); err != nil {
+			return User{}, err
+		}
+		err := replacePassword(ctx, tx, &user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
+		return user, err
+	})
 }
 
 // checkPasswordReset returns the user of a link and the name of the user's account.

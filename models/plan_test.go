@@ -16,6 +16,8 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/secret"
+	"portal/models/webhook"
 )
 
 // queryLog collects the statements of a store.
@@ -39,7 +41,7 @@ func (s *queryLog) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 func TestStatementsUseIndexes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		seen := &queryLog{}
-		f.Store = f.open(t, models.Options{Mail: true})
+		f.Store = f.open(t, models.Options{Mail: true, LiveKit: modelstest.LiveKit(t).Portal(), Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
 		f.useEverything(t, f.Watched(seen))
 		if len(seen.all) < 60 {
 			t.Errorf("only %d statements", len(seen.all))
@@ -52,10 +54,68 @@ func TestStatementsUseIndexes(t *testing.T) {
 	})
 }
 
+// The work of a report does not grow with the keys that have ended. If an account has too many for
+// one, the report has those that ended last.
+func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		for _, ended := range []struct {
+			keys int
+			ago  time.Duration
+		}{{5000, 3 * time.Hour}, {5000, 3 * time.Hour}, {models.MaxUsageKeys - 2, 2 * time.Hour}, {1, time.Hour}} {
+			f.manyKeys(t, c, ended.keys)
+			f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE account_id = ? AND revoked_at IS NULL", f.clock.Now().Add(-ended.ago), c.ID)
+		}
+		active, _ := f.key(t, c)
+		seen := &queryLog{}
+		s := f.Watched(seen)
+		report := modelstest.Value(s.Keys.AccountUsage(ctx, c.ID, models.Days(90)))(t)
+		if len(report) != models.MaxUsageKeys || report[0].ID != active.ID {
+			t.Errorf("%d keys, the first one is %s", len(report), report[0].Label)
+		}
+		for _, key := range report {
+			if key.RevokedAt != nil && key.RevokedAt.Before(f.clock.Now().Add(-2*time.Hour)) {
+				t.Fatalf("key %s, which ended first, is in the report", key.Label)
+			}
+		}
+		must(t, errOf(s.Keys.Active(ctx, c.ID)))
+		must(t, errOf(s.Keys.ActiveUsage(ctx, c.ID, models.Days(30))))
+		must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 50})))
+		for _, statement := range seen.all {
+			if n := f.keysRead(t, statement); n > models.MaxUsageKeys+1 {
+				t.Errorf("it reads %d keys: %s", n, statement)
+			}
+		}
+	})
+}
+
+// keysRead returns how many keys the busiest part of a statement reads. With SQLite, it is the number
+// of all keys if the part reads all of an account.
+func (f *fixture) keysRead(t *testing.T, statement string) (most int) {
+	t.Helper()
+	if !f.postgres() {
+		if slices.ContainsFunc(f.sqlitePlan(t, statement), func(step string) bool {
+			return strings.Contains(step, "INDEX api_keys_account (account_id=?)") || strings.HasPrefix(step, "SCAN api_key")
+		}) {
+			return f.count(t, "SELECT count(*) FROM api_keys")
+		}
+		return 0
+	}
+	f.exec(t, "ANALYZE api_keys")
+	f.postgresPlan(t, "EXPLAIN (ANALYZE, FORMAT JSON) "+statement).each(false, func(node plan, _ bool) {
+		if node.Table == "api_keys" {
+			most = max(most, int((node.Rows+node.Removed)*node.Loops))
+		}
+	})
+	return most
+}
+
 // useEverything calls the methods that read or change rows of tables that grow.
 func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	t.Helper()
 	ctx, c := t.Context(), f.customer(t)
+	endpoint, _, err := s.Webhooks.Add(ctx, c.ID, "https://example.com/", models.EventGroups, c.actor)
+	must(t, err)
 	key, secret := f.key(t, c)
 	_, leaked := f.key(t, c)
 	expiring, _ := f.key(t, c)
@@ -67,10 +127,9 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	session := modelstest.Value(s.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.9"}))(t)
 	user := modelstest.Value(s.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.9"}))(t)
 	must(t, errOf(s.SignIn.Start(ctx, user, models.Client{})))
-	s.Agents.TokenIssued(agent.ID)
-	s.Agents.Used(agent.ID, key.ID)
+	s.Agents.Used(c.ID, agent.ID, key.ID)
 	must(t, errOf(s.Agents.UsedBy(ctx, c.ID, key.ID)))
-	must(t, s.FlushSightings(ctx))
+	must(t, s.FlushLastSeen(ctx))
 	invited := modelstest.Value(s.People.Add(ctx, c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: models.RoleMember}, c.actor))(t)
 	link, _, err := s.SignIn.CreateLink(ctx, c.ID, invited.ID, c.actor)
 	must(t, err)
@@ -83,9 +142,9 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, accept(ctx, s, invitationToken, password))
 	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, models.RoleOwner, c.actor)))
 	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, models.RoleMember, c.actor)))
-	_, _, err = s.Agents.Put(ctx, c.ID, agent.ID, "Renamed", c.actor)
+	_, _, err = s.Agents.Put(ctx, c.ID, agent.ID, "Renamed", nil, c.actor)
 	must(t, err)
-	_, _, err = s.Agents.Put(ctx, c.ID, uuid.New(), "Front desk", c.actor)
+	_, _, err = s.Agents.Put(ctx, c.ID, uuid.New(), "Front desk", nil, c.actor)
 	must(t, err)
 	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
 	must(t, s.Credentials.RequestEmailChange(ctx, session, password, newEmail(), c.actor))
@@ -104,7 +163,40 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		}
 	}
 	must(t, errOf(s.Outbox.Waiting(ctx)))
-	must(t, errOf(s.Calls.EndingFor(ctx)))
+	event := joined(agent, key, 1)
+	event.CreatedAt = f.clock.Now()
+	must(t, s.Calls.Report(ctx, event))
+	must(t, s.Calls.Report(ctx, left(event, f.clock.Now().Add(time.Minute), "CLIENT_INITIATED")))
+	must(t, errOf(s.Calls.Open(ctx, key)))
+	must(t, errOf(s.Calls.OpenOfAgent(ctx, agent)))
+	must(t, errOf(s.Calls.CountOpen(ctx)))
+	must(t, errOf(s.Calls.Used(ctx, c.ID, key.ID)))
+	must(t, errOf(s.Calls.UsedByKeys(ctx, c.ID, []uuid.UUID{key.ID})))
+	must(t, errOf(s.Calls.SecondsByKey(ctx, []uuid.UUID{key.ID}, f.clock.Now())))
+	must(t, errOf(s.Calls.SecondsByDay(ctx, key.ID, f.clock.Now())))
+	calls := modelstest.Value(s.Calls.List(ctx, models.CallPage{AccountID: c.ID, Limit: 10}))(t)
+	for _, selected := range []models.CallPage{
+		{},
+		{AccountID: c.ID, KeyID: key.ID},
+		{AccountID: c.ID, AgentID: agent.ID},
+		{AccountID: c.ID, From: f.clock.Now(), After: calls[0].Place()},
+		{OldestFirst: true, After: calls[0].Place()},
+	} {
+		selected.Limit = 10
+		must(t, errOf(s.Calls.List(ctx, selected)))
+	}
+	must(t, errOf(s.Calls.End(ctx, c.ID, calls[0].ID, c.actor)))
+	must(t, errOf(s.Accounts.SetLimits(ctx, c.ID, models.Limits{Calls: 5, MinutesPerMonth: 1}, models.Operator())))
+	caller := modelstest.Value(s.API.Authenticate(ctx, secret, models.Source{}))(t)
+	f.exec(t, "UPDATE call_rounds SET listed_at = NULL")
+	must(t, s.API.CheckCalls(ctx, caller))
+	event = joined(agent, key, 2)
+	event.CreatedAt = f.clock.Now()
+	must(t, s.Calls.Report(ctx, event))
+	eventually(t, "a round runs", func() bool {
+		f.exec(t, "UPDATE call_rounds SET listed_at = NULL")
+		return modelstest.Value(s.RunRound(ctx))(t)
+	})
 	replacement := form("rotated")
 	replacement.Replaces = key.ID
 	for _, err := range []error{
@@ -120,7 +212,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Agents.List(ctx, c.ID, models.Page{Limit: 10, After: agent.ID})),
 		errOf(s.API.AgentsOf(ctx, models.Principal{AccountID: c.ID}, page)),
 		errOf(s.Agents.Find(ctx, c.ID, agent.ID)),
-		errOf(s.Agents.LastToken(ctx, c.ID, agent.ID)),
+		errOf(s.Agents.LastUsed(ctx, c.ID, agent.ID)),
 		errOf(s.Agents.Create(ctx, c.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, c.actor)),
 		errOf(s.Agents.Remove(ctx, c.ID, other.ID, c.actor)),
 		errOf(s.Accounts.List(ctx, page)),
@@ -141,7 +233,18 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.Sources(ctx, c.ID, key.ID)),
 		errOf(s.Keys.AccountUsage(ctx, c.ID, models.Hours(24))),
 		errOf(s.Keys.AccountUsage(ctx, c.ID, models.Days(90))),
+		errOf(s.Webhooks.List(ctx, c.ID)),
+		errOf(s.Webhooks.Deliveries(ctx, c.ID, newID())),
+		s.Webhooks.Finish(ctx, models.Delivery{AccountID: c.ID, EndpointID: endpoint.ID, Attempts: 1}, models.DeliveryResult{}),
+		errOf(s.Webhooks.Claim(ctx, []uuid.UUID{newID()}, []uuid.UUID{newID()})),
+		s.Webhooks.Resend(ctx, c.ID, endpoint.ID, newID(), "x"),
+		s.Webhooks.Disable(ctx, c.ID, endpoint.ID, c.actor),
+		s.Webhooks.Remove(ctx, c.ID, endpoint.ID, c.actor),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10})),
+		errOf(s.Activity.Report(ctx, models.ActivityReport{AccountID: c.ID, Limit: 10, From: f.clock.Now(), Until: f.clock.Now()})),
+		errOf(s.Activity.Report(ctx, models.ActivityReport{Limit: 10, After: newID()})),
+		errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 10, KeyID: key.ID, Until: f.clock.Now()})),
+		errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 10, After: models.DayPlace{Day: f.clock.Now(), KeyID: key.ID}})),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", ActorKind: models.ActorUser, ActorID: c.user.ID, Actions: []models.Action{models.ActionKeyRenamed}})),
 		s.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, session.ID, c.actor),
@@ -155,14 +258,16 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, err)
 	must(t, errOf(s.Keys.Replacement(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)))
-	must(t, s.EndCalls(ctx))
 	must(t, errOf(s.Keys.FindDurable(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10})))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
 }
 
 // smallTables do not grow with the number of customers or with time.
-var smallTables = []string{"auth_epoch", "outbox"}
+var smallTables = []string{"auth_epoch", "call_rounds", "outbox"}
+
+// smallIndexes have only rows of what goes on now, or of enabled webhooks.
+var smallIndexes = regexp.MustCompile("webhook_endpoints_enabled|calls_open|calls_unrecorded|api_keys_limited|accounts_limited")
 
 // scans returns the parts of a statement's plan that read a whole table.
 func (f *fixture) scans(t *testing.T, statement string) []string {
@@ -170,28 +275,37 @@ func (f *fixture) scans(t *testing.T, statement string) []string {
 	if f.postgres() {
 		return f.postgresScans(t, statement)
 	}
-	rows, err := f.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement)
-	if err != nil {
-		t.Fatalf("%v: %s", err, statement)
-	}
-	defer rows.Close()
 	var found []string
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		must(t, rows.Scan(&id, &parent, &unused, &detail))
+	for _, detail := range f.sqlitePlan(t, statement) {
 		table, isScan := strings.CutPrefix(detail, "SCAN ")
 		table, _, byIndex := strings.Cut(table, " USING ")
-		// The tables "seen", "part" and "CONSTANT ROW" are in the statement itself. SQLite
+		// The tables "seen", "part", "ended" and "CONSTANT ROW" are in the statement itself. SQLite
 		// reads a page of all accounts in the order of the table, which has no other order.
-		small := slices.Contains(append(smallTables, "seen", "part", "CONSTANT ROW"), table)
+		small := slices.Contains(append(smallTables, "seen", "part", "ended", "r", "e", "o", "CONSTANT ROW"), table) || smallIndexes.MatchString(detail)
 		page := strings.Contains(statement, "LIMIT") && (byIndex || table == "account" || table == "accounts")
 		if isScan && !small && !page {
 			found = append(found, detail)
 		}
 	}
-	must(t, rows.Err())
 	return found
+}
+
+// sqlitePlan returns the steps of a statement.
+func (f *fixture) sqlitePlan(t *testing.T, statement string) (steps []string) {
+	t.Helper()
+	rows, err := f.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement)
+	if err != nil {
+		t.Fatalf("%v: %s", err, statement)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		must(t, rows.Scan(&id, &parent, &unused, &detail))
+		steps = append(steps, detail)
+	}
+	must(t, rows.Err())
+	return steps
 }
 
 // plan is a node of PostgreSQL's EXPLAIN (FORMAT JSON).
@@ -202,24 +316,33 @@ type plan struct {
 	Condition string `json:"Index Cond"`
 	Filter    string
 	Plans     []plan
+
+	// With ANALYZE: the rows that the node returns and drops, each time that it runs.
+	Rows    float64 `json:"Actual Rows"`
+	Removed float64 `json:"Rows Removed by Filter"`
+	Loops   float64 `json:"Actual Loops"`
 }
 
-// postgresScans makes the planner use a sequential scan only where no index serves, because the
+// postgresPlan makes the planner use a sequential scan only where no index serves, because the
 // tables of a test are small.
-func (f *fixture) postgresScans(t *testing.T, statement string) []string {
+func (f *fixture) postgresPlan(t *testing.T, explain string) plan {
 	t.Helper()
 	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = tx.Rollback() }()
 	must(t, errOf(tx.ExecContext(t.Context(), "SET LOCAL enable_seqscan = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_hashjoin = off")))
 	var text []byte
-	if err := tx.QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) "+statement).Scan(&text); err != nil {
-		t.Fatalf("%v: %s", err, statement)
+	if err := tx.QueryRowContext(t.Context(), explain).Scan(&text); err != nil {
+		t.Fatalf("%v: %s", err, explain)
 	}
 	var plans []struct{ Plan plan }
 	must(t, json.Unmarshal(text, &plans))
-	var found []string
-	plans[0].Plan.each(false, func(node plan, limited bool) {
-		if node.Table == "" || slices.Contains(smallTables, node.Table) {
+	return plans[0].Plan
+}
+
+func (f *fixture) postgresScans(t *testing.T, statement string) (found []string) {
+	t.Helper()
+	f.postgresPlan(t, "EXPLAIN (FORMAT JSON) "+statement).each(false, func(node plan, limited bool) {
+		if node.Table == "" || slices.Contains(smallTables, node.Table) || smallIndexes.MatchString(node.Index) {
 			return
 		}
 		whole := node.Type == "Seq Scan" || strings.HasPrefix(node.Type, "Index") && node.Condition == "" && (!limited || node.Filter != "")

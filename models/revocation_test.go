@@ -29,11 +29,15 @@ func TestRevocation(t *testing.T) {
 		}
 		refused("while it is active", key.ID, newID(), uuid.Nil)
 		f.clock.Advance(time.Hour)
-		revoked, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
-		if err != nil || revoked.ID != key.ID || revoked.Label != key.Label ||
-			revoked.RevokedAt == nil || !revoked.RevokedAt.Equal(f.clock.Now()) {
-			t.Fatalf("%+v, %v", revoked, err)
+		revoked := modelstest.Value(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor))(t)
+		if revoked.RevokedAt == nil {
+			t.Fatalf("%+v", revoked)
 		}
+		modelstest.Facts(t, revoked, map[string]bool{
+			"id":          revoked.ID == key.ID,
+			"label":       revoked.Label == key.Label,
+			"revoked now": revoked.RevokedAt.Equal(f.clock.Now()),
+		})
 		refused("after its revocation", key.ID)
 		if activities := f.activities(t, stranger); len(activities) != 0 {
 			t.Errorf("recorded %+v", activities)
@@ -41,10 +45,12 @@ func TestRevocation(t *testing.T) {
 		at := *revoked.RevokedAt
 		f.clock.Advance(time.Hour)
 		again, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
-		if !errors.Is(err, models.ErrKeyAlreadyRevoked) || again.ID != key.ID || again.Label != key.Label ||
-			again.RevokedAt == nil || !again.RevokedAt.Equal(at) {
-			t.Errorf("again: %+v, %v", again, err)
-		}
+		checkError(t, "again", err, models.ErrKeyAlreadyRevoked)
+		modelstest.Facts(t, again, map[string]bool{
+			"id":         again.ID == key.ID,
+			"label":      again.Label == key.Label,
+			"revoked at": again.RevokedAt != nil && again.RevokedAt.Equal(at),
+		})
 		// The revoked key can still be read, and the other key is still active.
 		if found, err := f.Keys.Find(ctx, c.ID, key.ID); err != nil || found.RevokedAt == nil {
 			t.Errorf("found %+v, %v", found, err)

@@ -4,19 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 const (
-	// pendingSignInLife is how long the user can take for the second step.
-	pendingSignInLife = 10 * time.Minute
-	// maxPendingSignIns is the maximum number of pending sign-ins of a user. A new one ends the
-	// oldest.
-	maxPendingSignIns = 10
-
 	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may
 	// have within codeWindow of the first one. After that, no code of the app is checked until
 	// the window ends. With only the limit of each minute, an attacker with the password would
@@ -26,27 +18,6 @@ const (
 	// warningCodes is the number of wrong codes within the window that warns the user.
 	warningCodes = 10
 )
-
-// secondStepDue reports whether a user who has entered the password must make a second step. If the
-// account requires a second factor, a user with passkeys only must sign in with one of them.
-func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool, err error) {
-	err = db.NewSelect().Model((*User)(nil)).
-		ColumnExpr("EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL) OR a.second_factor_required AND "+hasFactor).
-		Join("JOIN accounts AS a ON a.id = u.account_id").Where("u.id = ?", userID).Scan(ctx, &due)
-	return due, err
-}
-
-// createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
-// a session, it checks that the user may still sign in.
-func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
-	if err := tx.lockVerified(ctx, user); err != nil {
-		return "", err
-	}
-	if err := pendingSignIns.keepNewest(ctx, tx, user.ID, maxPendingSignIns-1); err != nil {
-		return "", err
-	}
-	return pendingSignIns.create(ctx, tx, user.ID, tx.Now().Add(pendingSignInLife))
-}
 
 // PendingUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending] or
 // [ErrSignInDisabled].
@@ -66,28 +37,34 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 	if err != nil {
 		return SignedIn{}, err
 	}
-	var sessionToken string
-	err = s.guesses.checkCode(ctx, "finish sign-in", user.ID, func(ctx context.Context, tx Tx) (right bool, err error) {
+	token, err = inTx(ctx, s.db, "finish sign-in", func(ctx context.Context, tx Tx) (string, error) {
+		if err := s.guesses.lockCodes(ctx, tx, user.ID); err != nil {
+			return "", err
+		}
 		if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
-			return false, err
+			return "", err
 		}
 		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
-			return false, err
+			return "", err
 		}
 		// Read again under the lock.
 		if user, err = pendingSignIns.findUser(ctx, tx, token, tx.Now()); err != nil {
-			return false, err
+			return "", err
 		}
 		method, err := s.acceptCode(ctx, tx, user, code, client)
-		if err != nil || method == "" {
-			return false, err
+		if err != nil {
+			return "", err
+		}
+		if method == "" {
+			return "", s.guesses.wrongCode(ctx, tx, user.ID)
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.
-		if sessionToken, err = s.sessions.create(ctx, tx, user, method, client); err != nil {
-			return false, err
+		sessionToken, err := s.sessions.create(ctx, tx, user, method, client)
+		if err != nil {
+			return "", err
 		}
-		return true, pendingSignIns.use(ctx, tx, token)
+		return sessionToken, pendingSignIns.use(ctx, tx, token)
 	})
 	if errors.Is(err, ErrWrongCode) {
 		s.guesses.record(user, visitorActor(client.Address), ActionCodeRefused)
@@ -97,7 +74,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 	if err != nil {
 		return SignedIn{}, err
 	}
-	return SignedIn{User: user, Token: sessionToken}, nil
+	return SignedIn{User: user, Token: token}, nil
 }
 
 // acceptCode accepts a code of the user's authenticator app or a recovery code, once, and returns
@@ -110,7 +87,7 @@ func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, 
 			return "", err
 		}
 		actor := UserActor(user.ID, client.Address)
-		return withRecoveryCode, tx.Record(ctx, user.AccountID, actor, ActionRecoveryCodeUsed, user.ID, user.Email)
+		return byRecoveryCode, tx.Record(ctx, actor, user.activity(ActionRecoveryCodeUsed))
 	}
 	app, err := findEnabledTOTP(ctx, tx, user.ID)
 	if errors.Is(err, ErrTOTPOff) {
@@ -123,7 +100,7 @@ func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, 
 	if err != nil || !right {
 		return "", err
 	}
-	return withCode, nil
+	return byCode, nil
 }
 
 // limitTOTP is acceptTOTP with the limit of a day, for which it counts a wrong code. After too many
@@ -134,7 +111,7 @@ func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, c
 		app.RefusedCodes, app.RefusedSince = 0, &now
 	}
 	if app.RefusedCodes >= maxRefusedCodes {
-		return false, &SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), AppCodes: true}
+		return false, &SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), Codes: true, AppCodes: true}
 	}
 	right, err := acceptTOTP(ctx, tx, s.sealer, app, code)
 	if err != nil || right {
@@ -145,7 +122,7 @@ func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, c
 	if err != nil || app.RefusedCodes != warningCodes {
 		return false, err
 	}
-	return false, tx.Record(ctx, user.AccountID, visitorActor(client.Address), ActionCodesRefused, user.ID, user.Email)
+	return false, tx.Record(ctx, visitorActor(client.Address), user.activity(ActionCodesRefused))
 }
 
 // forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new

@@ -118,11 +118,12 @@ func TestSecondStepIsDueAfterAPasswordOnly(t *testing.T) {
 		passkey := f.passkey(t, f.signedIn(t, c), c.actor)
 		passkey.SignCount++
 		f.twoSteps(t, c)
-		identity := models.Identity{Issuer: "https://a.example", Subject: "ada", Email: c.user.Email, EmailVerified: true}
+		identity := models.Identity{Issuer: "https://a.example", Subject: "ada"}
+		must(t, f.Credentials.ConnectIdentity(ctx, f.find(t, f.linkSession(t, c)), identity, "Acme ID", c.actor))
 		for name, signIn := range map[string]func() (models.SignedIn, error){
 			"link":     func() (models.SignedIn, error) { return f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser) },
 			"passkey":  func() (models.SignedIn, error) { return f.SignIn.WithPasskey(ctx, passkey, "challenge", browser) },
-			"identity": func() (models.SignedIn, error) { return f.SignIn.WithIdentity(ctx, identity, true, browser) },
+			"identity": func() (models.SignedIn, error) { return f.SignIn.WithIdentity(ctx, identity, false, browser) },
 		} {
 			if signedIn, err := signIn(); err != nil || signedIn.Pending {
 				t.Errorf("%s: pending %t, %v", name, signedIn.Pending, err)
@@ -142,7 +143,7 @@ func TestPendingSignInEnds(t *testing.T) {
 			"after ten minutes":     {func(customer) error { f.clock.Advance(10 * time.Minute); return nil }, models.ErrSignInNotPending},
 			"by a new password":     {func(c customer) error { return f.Credentials.ResetPassword(ctx, c.user.Email, newPassword) }, models.ErrSignInNotPending},
 			"by disabling the user": {func(c customer) error { return f.People.SetDisabled(ctx, c.user.Email, true) }, models.ErrSignInNotPending},
-			"by a reset":            {func(c customer) error { return f.Credentials.ResetSecondFactor(ctx, c.user.Email) }, models.ErrSignInNotPending},
+			"by a reset":            {func(c customer) error { return f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, c.user.ID) }, models.ErrSignInNotPending},
 			"with ten newer ones": {func(c customer) error {
 				f.clock.Advance(time.Second)
 				for range 10 {

@@ -51,7 +51,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	s["session token"] = token
 	must(t, errOf(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})))
 	actor := models.UserActor(user.ID, "203.0.113.7")
-	c := customer{account, user, actor}
+	c := customer{Account: account, user: user, actor: actor}
 	_, s["invitation token"] = f.invite(t, c, "bob@example.com", models.RoleMember)
 	s["password of an invitation"] = "Tr0ub4dor & four"
 	must(t, accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
@@ -141,18 +141,24 @@ func (f *fixture) dump(t *testing.T) string {
 	}
 	var text strings.Builder
 	for _, name := range names {
-		var rows []map[string]any
-		must(t, f.db.NewRaw("SELECT * FROM "+name).Scan(t.Context(), &rows))
-		for _, row := range rows {
+		rows := modelstest.Value(f.db.QueryContext(t.Context(), "SELECT * FROM "+name))(t)
+		columns := modelstest.Value(rows.Columns())(t)
+		for rows.Next() {
+			values, targets := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				targets[i] = &values[i]
+			}
+			must(t, rows.Scan(targets...))
 			fmt.Fprintf(&text, "%s:", name)
-			for column, value := range row {
-				fmt.Fprintf(&text, " %s=%v", column, value)
+			for i, value := range values {
+				fmt.Fprintf(&text, " %s=%v", columns[i], value)
 				if raw, ok := value.([]byte); ok {
 					fmt.Fprintf(&text, " (%s %x)", raw, raw)
 				}
 			}
 			text.WriteByte('\n')
 		}
+		must(t, rows.Err())
 	}
 	return text.String()
 }

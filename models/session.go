@@ -1,18 +1,10 @@
 package models
 
 import (
-	"cmp"
-	"context"
-	"database/sql"
-	"errors"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-
-	"portal/models/password"
 )
 
 // Session is a user's signed-in session in one browser.
@@ -21,7 +13,7 @@ type Session struct {
 
 	ID           uuid.UUID `bun:",pk"`
 	UserID       uuid.UUID
-	TokenHash    []byte `bun:"reference_hash"` // SHA-256 of the token in the browser's cookie
+	TokenHash    []byte // SHA-256 of the token in the browser's cookie
 	CreatedAt    time.Time
 	LastSeenAt   time.Time // up to a minute late in the database
 	ExpiresAt    time.Time // the absolute end
@@ -47,221 +39,54 @@ const freshFor = 10 * time.Minute
 // Fresh reports whether the user signed in or entered the password less than ten minutes ago.
 func (s Session) Fresh(now time.Time) bool { return now.Sub(s.AuthenticatedAt) < freshFor }
 
-// Sessions are the sessions of users.
-type Sessions struct {
-	db        *DB
-	idle, max time.Duration // the limits of a session
-	lastSeen  *lastSeenBuffer
-	passwords *passwords
+// Client describes the sender of a request to the portal.
+type Client struct {
+	Address   string // network address
+	UserAgent string // the User-Agent header
+	Device    Device // zero if unknown
+	// Name of the OpenID Connect provider that the user has signed in with; or empty.
+	Provider string
+
+	// AuthenticatedAt is when the user entered credentials at the provider; zero: unknown.
+	AuthenticatedAt time.Time
 }
 
-// create starts a session for a user who has proved an identity, and records the activity. It
-// returns the session token, which has 256 random bits and is stored as a hash only. A user has at
-// most 100 sessions: above that, the least recently used one ends.
-//
-// It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
-// user or the account has been disabled. These changes end all sessions, and no later session may
-// start.
-func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (token string, err error) {
-	token, now := newToken(), tx.Now()
-	session := Session{
-		ID: newID(), UserID: user.ID, TokenHash: hashToken(token),
-		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.max), AuthenticatedAt: now,
-		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
-	}
-	if client.Provider != "" && client.AuthenticatedAt.Before(now) {
-		// The provider may have recognized the browser and not asked the user.
-		session.AuthenticatedAt = client.AuthenticatedAt
-	}
-	// The lock also lets only one sign-in of a user at a time count the sessions.
-	if err := tx.lockVerified(ctx, user); err != nil {
-		return "", err
-	}
-	if err := tx.Insert(ctx, &session); err != nil {
-		return "", err
-	}
-	if _, err := tx.NewUpdate().Model((*User)(nil)).Set("last_sign_in_at = ?", now).Where("id = ?", user.ID).Exec(ctx); err != nil {
-		return "", err
-	}
-	if err := endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
-		return "", err
-	}
-	label := cmp.Or(client.Provider, signInLabels[method])
-	activity := Activity{AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
-	if method != withInvitation && !client.Device.belongsTo(user) {
-		activity.NewDevice = user.Email
-		activity.DeviceHash = signInSubject("client", network(client.Address)+"\x00"+session.UserAgent).hash
-	}
-	return token, tx.RecordActivity(ctx, UserActor(user.ID, client.Address), activity)
+// Device is a browser in which a user has signed in before. A signed cookie identifies it until the
+// user's password or email changes. Wrong passwords in it have limits of their own, so that
+// strangers who guess the password cannot lock the user out (OWASP, device cookies).
+type Device struct {
+	ID         uuid.UUID
+	UserID     uuid.UUID
+	Generation int // the user's KnownBrowsers
 }
 
-// Find returns the session with this token and updates when it was last seen. If the session has
-// ended or expired or its user or account is disabled, the error is [ErrSessionNotFound].
-func (s *Sessions) Find(ctx context.Context, token string, client Client) (Session, error) {
-	session, err := s.Peek(ctx, token)
-	if err != nil {
-		return Session{}, err
-	}
-	// One write a minute is precise enough, unless the idle limit is shorter.
-	now := s.db.Now()
-	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.idle/4) || client.Address != session.LastAddress {
-		s.lastSeen.set(seenID{ID: session.ID}, lastSeen{now, client.Address})
-	}
-	return session, nil
+// NewDevice returns a device with a random id for a user who has signed in.
+func NewDevice(user User) Device {
+	return Device{ID: uuid.New(), UserID: user.ID, Generation: user.KnownBrowsers}
 }
 
-// Peek is [Sessions.Find] for requests that a page sends by itself, which do not update when the
-// session was last seen.
-func (s *Sessions) Peek(ctx context.Context, token string) (Session, error) {
-	session, err := s.find(ctx, token)
-	if err == nil && s.isIdle(session) {
-		// A flush may have moved the time from memory to the database between the two
-		// reads.
-		session, err = s.find(ctx, token)
-	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return Session{}, ErrSessionNotFound
-	}
-	if err != nil {
-		return Session{}, failed("find session", err)
-	}
-	if !s.db.Now().Before(session.ExpiresAt) || s.isIdle(session) {
-		return Session{}, ErrSessionNotFound
-	}
-	session.NoPassword = session.NoPassword || s.passwords.off
-	return session, nil
+func (d Device) belongsTo(user User) bool {
+	return d.UserID == user.ID && d.Generation == user.KnownBrowsers
 }
 
-// find returns the session with this token, also if it has expired.
-func (s *Sessions) find(ctx context.Context, token string) (Session, error) {
-	var session Session
-	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
-		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+password.AbsentEnd).
-		ColumnExpr("a.second_factor_required AND NOT "+hasFactor+" AS factor_due").
-		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
-		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
-		Where("session.reference_hash = ?", hashToken(token)).Scan(ctx)
-	session.LastSeenAt = s.lastSeen.latest(seenID{ID: session.ID}, session.LastSeenAt)
-	return session, err
-}
+// signInMethod is how a user has proved an identity.
+type signInMethod string
 
-func (s *Sessions) isIdle(session Session) bool {
-	return s.db.Now().Sub(session.LastSeenAt) >= s.idle
-}
+const (
+	// Including one that a link for a forgotten password has just set.
+	byPassword   signInMethod = "password"
+	byLink       signInMethod = "link"       // an operator's sign-in link
+	byInvitation signInMethod = "invitation" // a link that has just created the user
+	byProvider   signInMethod = "provider"   // OpenID Connect
+	byPasskey    signInMethod = "passkey"
 
-// List returns a user's open sessions, the most recently seen first.
-func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Session, error) {
-	now := s.db.Now()
-	sessions := []Session{}
-	err := s.db.NewSelect().Model(&sessions).
-		Where("session.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).
-		Where("session.expires_at > ? AND session.last_seen_at > ?", now, now.Add(-s.idle)).
-		OrderExpr("session.last_seen_at DESC, session.id DESC").Limit(maxSessions).Scan(ctx)
-	if err != nil {
-		return nil, failed("list sessions", err)
-	}
-	for i := range sessions {
-		sessions[i].LastSeenAt = s.lastSeen.latest(seenID{ID: sessions[i].ID}, sessions[i].LastSeenAt)
-	}
-	slices.SortStableFunc(sessions, func(a, b Session) int { return b.LastSeenAt.Compare(a.LastSeenAt) })
-	return sessions, nil
-}
+	// A password, and a code of the authenticator app.
+	byCode         signInMethod = "code"
+	byRecoveryCode signInMethod = "recovery code" // a password, and a recovery code
+)
 
-// Reauthenticate checks the password of the user of a session, and makes the session's sign-in
-// fresh again. It returns a new token for the session, so that a stolen copy of the old token does
-// not become fresh.
-//
-// If the user has no password, the error is [ErrSignInTooOld]. After too many wrong passwords in
-// this session, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCredentials] or
-// [ErrSessionNotFound]. Reauthenticate sets its own deadlines.
-func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {
-	if session.NoPassword {
-		return "", ErrSignInTooOld
-	}
-	user, err := s.passwords.verifyCurrent(ctx, session, password, actor)
-	if err != nil {
-		return "", err
-	}
-	return inTx(ctx, s.db, "reauthenticate", func(ctx context.Context, tx Tx) (string, error) {
-		if err := tx.lockPassword(ctx, user); err != nil {
-			return "", err
-		}
-		token := newToken()
-		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?, authenticated_at = ?", hashToken(token), tx.Now()).
-			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
-		return token, unlessAffected(result, err, ErrSessionNotFound)
-	})
-}
-
-// maxSessions is the number of sessions that a user can have. Above that, a sign-in ends the least
-// recently used one.
-const maxSessions = 100
-
-// End signs a user out: it deletes the session and records the activity. If the session has already
-// ended, the error is [ErrSessionNotFound].
-func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
-	return s.end(ctx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
-}
-
-// Revoke ends one of a user's sessions from another session and records the activity. If the user
-// has no such session, the error is [ErrSessionNotFound].
-func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
-	return s.end(ctx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
-}
-
-// RevokeOthers ends all of a user's sessions except one and records their number as one activity.
-func (s *Sessions) RevokeOthers(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
-	return s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx Tx) error {
-		return endOtherSessions(ctx, tx, accountID, userID, keep, actor)
-	})
-}
-
-// end deletes the account's session that matches where, and records the activity.
-func (s *Sessions) end(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) error {
-	err := s.db.InTx(ctx, "end session", func(ctx context.Context, tx Tx) error {
-		var session Session
-		err := tx.NewDelete().Model(&session).Where(where, args...).
-			Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).
-			Returning("id, user_agent").Scan(ctx)
-		if err != nil {
-			return err
-		}
-		return tx.Record(ctx, accountID, actor, action, session.ID, session.UserAgent)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrSessionNotFound
-	}
-	return err
-}
-
-// endOtherSessions deletes all of a user's sessions except keep, and records their number as one
-// activity.
-func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
-	ended, err := affected(tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
-		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx))
-	if err != nil || ended == 0 {
-		return err
-	}
-	return tx.RecordActivity(ctx, actor, Activity{
-		AccountID: accountID, Action: ActionSessionsRevoked, SubjectID: &userID, Count: ended,
-	})
-}
-
-// endOldestSessions makes room for a new session: it deletes the user's least recently used
-// sessions above the limit.
-func endOldestSessions(ctx context.Context, tx Tx, userID, newest uuid.UUID) error {
-	old := tx.NewSelect().Model((*Session)(nil)).Column("id").Where("user_id = ? AND id <> ?", userID, newest).
-		OrderExpr("last_seen_at DESC, id DESC").Offset(maxSessions - 1).Limit(math.MaxInt32)
-	return tx.Delete(ctx, (*Session)(nil), "id IN (?)", old)
-}
-
-// endAllSessions deletes the sessions, the pending sign-ins and the links of the users that match
-// where, and the invitations from them.
-func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error {
-	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	err := tx.deleteOf(ctx, users, "sessions", signInLinks.table, passwordResetLinks.table, emailChanges.table, pendingSignIns.table)
-	if err != nil {
-		return err
-	}
-	return tx.Delete(ctx, (*Invitation)(nil), "inviter_id IN (?)", users)
+// signInLabels describe the methods in the activity log.
+var signInLabels = map[signInMethod]string{
+	byLink: "a sign-in link", byInvitation: "an invitation", byPasskey: "a passkey",
+	byCode: "a code", byRecoveryCode: "a recovery code",
 }

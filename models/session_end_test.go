@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // identify returns the id of the session with this token.
@@ -48,11 +49,16 @@ func TestSessionsOfAUser(t *testing.T) {
 		// A request counts at once, before it is written.
 		must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		list("after the first was used", first, second)
-		sessions, err := f.Sessions.List(ctx, c.ID, c.user.ID)
-		if err != nil || !sessions[0].LastSeenAt.Equal(f.clock.Now()) || sessions[0].UserAgent != browser.UserAgent ||
-			sessions[0].FirstAddress != browser.Address || sessions[1].LastSeenAt.Equal(f.clock.Now()) {
-			t.Errorf("%+v, %v", sessions, err)
+		sessions := modelstest.Value(f.Sessions.List(ctx, c.ID, c.user.ID))(t)
+		if len(sessions) != 2 {
+			t.Fatalf("%+v", sessions)
 		}
+		modelstest.Facts(t, sessions, map[string]bool{
+			"the first was seen now":      sessions[0].LastSeenAt.Equal(f.clock.Now()),
+			"user agent":                  sessions[0].UserAgent == browser.UserAgent,
+			"first address":               sessions[0].FirstAddress == browser.Address,
+			"the second was seen earlier": !sessions[1].LastSeenAt.Equal(f.clock.Now()),
+		})
 		for name, pair := range map[string][2]uuid.UUID{
 			"asked by another account": {other.ID, c.user.ID}, "of another account's user": {c.ID, other.user.ID}, "of nobody": {c.ID, newID()},
 		} {
@@ -124,7 +130,7 @@ func (f *fixture) manySessions(t *testing.T, c customer, n int) {
 			(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n)`
 	}
 	now := f.clock.Now()
-	f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, authenticated_at, expires_at, first_address, last_address, user_agent)
+	f.exec(t, `INSERT INTO sessions (id, user_id, token_hash, created_at, last_seen_at, authenticated_at, expires_at, first_address, last_address, user_agent)
 		SELECT id, ?, hash, ?, ?, ?, ?, '', '', 'curl' FROM (`+rows+`) AS many`, c.user.ID, now, now, now, now.Add(720*time.Hour), n)
 }
 

@@ -2,10 +2,10 @@ package models
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"portal/models/secret"
 )
@@ -17,56 +17,6 @@ type SignIn struct {
 	guesses   *guesses
 	sessions  *Sessions
 	sealer    secret.Sealer // of the secrets of authenticator apps
-}
-
-// signInMethod is how a user has proved an identity.
-type signInMethod string
-
-const (
-	// Including one that a link for a forgotten password has just set.
-	withPassword   signInMethod = "password"
-	withLink       signInMethod = "link"       // an operator's sign-in link
-	withInvitation signInMethod = "invitation" // a link that has just created the user
-	withProvider   signInMethod = "provider"   // OpenID Connect
-	withPasskey    signInMethod = "passkey"
-
-	// A password, and a code of the authenticator app.
-	withCode         signInMethod = "code"
-	withRecoveryCode signInMethod = "recovery code" // a password, and a recovery code
-)
-
-// signInLabels describe the methods in the activity log.
-var signInLabels = map[signInMethod]string{
-	withLink: "a sign-in link", withInvitation: "an invitation", withPasskey: "a passkey",
-	withCode: "a code", withRecoveryCode: "a recovery code",
-}
-
-// Client describes the sender of a request to the portal.
-type Client struct {
-	Address   string // network address
-	UserAgent string // the User-Agent header
-	Device    Device // zero if unknown
-	// Name of the OpenID Connect provider that the user has signed in with; or empty.
-	Provider string
-
-	// AuthenticatedAt is when the user entered credentials at the provider; zero: unknown.
-	AuthenticatedAt time.Time
-}
-
-// Device is a browser in which a user has signed in before. A signed cookie identifies it until the
-// user's password or email changes. Wrong passwords in it have limits of their own, so that
-// strangers who guess the password cannot lock the user out (OWASP, device cookies).
-type Device struct {
-	ID         uuid.UUID
-	UserID     uuid.UUID
-	Generation int // the user's KnownBrowsers
-}
-
-// NewDevice returns a device with a random id for a user who has signed in.
-func NewDevice(user User) Device { return Device{uuid.New(), user.ID, user.KnownBrowsers} }
-
-func (d Device) belongsTo(user User) bool {
-	return d.UserID == user.ID && d.Generation == user.KnownBrowsers
 }
 
 // knows reports whether the client is a device of the user with this email.
@@ -104,15 +54,15 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 	if err != nil {
 		return User{}, err
 	}
-	emailSubject := signInSubject("email", string(hashEmail(email)))
-	subjects := []subject{emailSubject, signInSubject("address", network(client.Address))}
+	ofEmail := emailSubject(email)
+	subjects := []subject{ofEmail, signInSubject("address", network(client.Address))}
 	guess := guess{
 		limited: subjects, counted: subjects, place: strangerPlace(client),
 		actor: visitorActor(client.Address), action: ActionSignInFailed,
 	}
 	if known {
 		device := signInSubject("device", client.Device.ID.String())
-		guess.limited = []subject{emailSubject.times(2), device}
+		guess.limited = []subject{ofEmail.times(2), device}
 		guess.counted = append(guess.counted, device)
 		guess.place = knownPlace(email)
 	}
@@ -124,35 +74,55 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 // or the account has been disabled, the error is [ErrWrongCredentials].
 func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn, error) {
 	return inTx(ctx, s.db, "sign in", func(ctx context.Context, tx Tx) (SignedIn, error) {
-		return s.start(ctx, tx, user, withPassword, client)
+		return s.begin(ctx, tx, user, byPassword, client)
 	})
 }
 
-// start starts a session, or a pending sign-in after a password, in a transaction. Every sign-in
+// begin starts a session, or a pending sign-in after a password, in a transaction. Every sign-in
 // ends with it. Without a password, the error for a disabled user is [ErrSignInDisabled].
-func (s *SignIn) start(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (SignedIn, error) {
-	if method == withPassword {
+func (s *SignIn) begin(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (SignedIn, error) {
+	if method == byPassword {
 		pending, err := secondStepDue(ctx, tx, user.ID)
 		if err != nil {
 			return SignedIn{}, err
 		}
 		if pending {
 			token, err := createPendingSignIn(ctx, tx, user)
-			return SignedIn{user, token, true}, err
+			return SignedIn{User: user, Token: token, Pending: true}, err
 		}
 	}
 	token, err := s.sessions.create(ctx, tx, user, method, client)
-	if method != withPassword {
+	if method != byPassword {
 		err = disabledIfWrong(err)
 	}
 	return SignedIn{User: user, Token: token}, err
 }
 
-// disabledIfWrong returns [ErrSignInDisabled] in place of [ErrWrongCredentials], for users who have
-// not entered a password.
-func disabledIfWrong(err error) error {
-	if errors.Is(err, ErrWrongCredentials) {
-		return ErrSignInDisabled
+// secondStepDue reports whether a user who has entered the password must make a second step. If the
+// account requires a second factor, a user with passkeys only must sign in with one of them.
+func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool, err error) {
+	err = db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL) OR a.second_factor_required AND "+hasFactor).
+		Join("JOIN accounts AS a ON a.id = u.account_id").Where("u.id = ?", userID).Scan(ctx, &due)
+	return due, err
+}
+
+const (
+	// maxPendingSignIns is the maximum number of pending sign-ins of a user. A new one ends the
+	// oldest.
+	maxPendingSignIns = 10
+	// pendingSignInLife is how long the user can take for the second step.
+	pendingSignInLife = 10 * time.Minute
+)
+
+// createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
+// a session, it checks that the user may still sign in.
+func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
+	if err := tx.lockVerified(ctx, user); err != nil {
+		return "", err
 	}
-	return err
+	if err := pendingSignIns.keepNewest(ctx, tx, user.ID, maxPendingSignIns-1); err != nil {
+		return "", err
+	}
+	return pendingSignIns.create(ctx, tx, user.ID, tx.Now().Add(pendingSignInLife))
 }

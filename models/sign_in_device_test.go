@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // guess enters wrong passwords for an email, each from another address or all from the client.
@@ -36,7 +38,6 @@ func TestStrangersDoNotLockOutADevice(t *testing.T) {
 		guess(t, f.Store, c.user.Email, 10, strangers)
 		f.isLimited(t, "a stranger", c.user.Email, password, strangers(98))
 		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user)})
-		f.isLimited(t, "a device from before a change", c.user.Email, password, models.Client{Device: models.Device{ID: newID(), UserID: c.user.ID, Generation: -1}})
 		checkError(t, "a device of the user", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, known)), nil)
 
 		for i := range 10 {
@@ -44,6 +45,31 @@ func TestStrangersDoNotLockOutADevice(t *testing.T) {
 		}
 		f.isLimited(t, "another device at an address that guesses", other.user.Email, password, known)
 		checkError(t, "a device at an address that guesses", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, known)), nil)
+	})
+}
+
+func TestKnownBrowsersEndWithAChange(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		for name, change := range map[string]func(c customer) (email string, err error){
+			"of the password": func(c customer) (string, error) {
+				return c.user.Email, errOf(f.Credentials.ChangePassword(ctx, f.signedIn(t, c), password, newPassword, c.actor))
+			},
+			"of the password by an operator": func(c customer) (string, error) {
+				return c.user.Email, f.Credentials.ResetPassword(ctx, c.user.Email, newPassword)
+			},
+			"of the email": func(c customer) (string, error) {
+				email := newEmail()
+				return email, f.Credentials.ChangeEmail(ctx, c.user.Email, email)
+			},
+		} {
+			c := f.customer(t)
+			known := models.Client{Address: address(99), Device: models.NewDevice(c.user)}
+			email := modelstest.Value(change(c))(t)
+			guess(t, f.Store, email, 10, strangers)
+			f.isLimited(t, "a device after a change "+name, email, newPassword, known)
+			f.clock.Advance(time.Minute)
+		}
 	})
 }
 
@@ -66,22 +92,66 @@ func TestDeviceHasALimitOfItsOwn(t *testing.T) {
 	})
 }
 
+// A session has one limit for all forms that ask for the current password.
+func TestChangeOfPasswordIsLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		session, other := f.signedIn(t, c), f.signedIn(t, c)
+		forms := []func(s models.Session, current string) error{
+			func(s models.Session, current string) error {
+				return errOf(f.Credentials.ChangePassword(ctx, s, current, newPassword, c.actor))
+			},
+			func(s models.Session, current string) error {
+				return f.Credentials.RequestEmailChange(ctx, s, current, newEmail(), c.actor)
+			},
+			func(s models.Session, current string) error {
+				return errOf(f.Sessions.Reauthenticate(ctx, s, current, c.actor))
+			},
+		}
+		for i := range 10 {
+			checkError(t, "a guess", forms[i%3](session, wrongPassword), models.ErrWrongCredentials)
+		}
+		for i, form := range forms {
+			if _, limited := form(session, password).(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
+				t.Errorf("form %d is not limited", i)
+			}
+		}
+		checkError(t, "in another session", forms[0](other, password), nil)
+	})
+}
+
+// Several sessions of a user allow no more guesses than known browsers do.
+func TestGuessesInSessionsCountTogether(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		wrong := 0
+		for i := range 5 {
+			session := f.signedIn(t, c)
+			for range 10 {
+				err := errOf(f.Sessions.Reauthenticate(ctx, session, wrongPassword, c.actor))
+				if errors.Is(err, models.ErrWrongCredentials) {
+					wrong++
+				}
+			}
+			if i == 0 {
+				f.isLimited(t, "a stranger", c.user.Email, wrongPassword, strangers(1))
+			}
+		}
+		if wrong != 20 {
+			t.Errorf("%d guesses a minute in five sessions", wrong)
+		}
+		f.isLimited(t, "a known browser", c.user.Email, wrongPassword, models.Client{Address: address(2), Device: models.NewDevice(c.user)})
+		f.clock.Advance(time.Minute)
+		checkError(t, "a minute later", errOf(f.Sessions.Reauthenticate(ctx, f.signedIn(t, c), password, c.actor)), nil)
+	})
+}
+
 func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		session := f.signedIn(t, c)
-		second := f.signedIn(t, c)
 		guess(t, f.Store, c.user.Email, 10, func(int) models.Client { return browser })
-		change := func(s models.Session, old string) error {
-			return errOf(f.Credentials.ChangePassword(ctx, s, old, newPassword, c.actor))
-		}
-		for range 10 {
-			checkError(t, "a wrong current password", change(second, wrongPassword), models.ErrWrongCredentials)
-		}
-		if _, limited := change(second, password).(*models.SignInLimitError); !limited { //nolint:errorlint // as above
-			t.Error("guesses of the current password are not limited")
-		}
-		checkError(t, "in another session", change(session, password), nil)
+		must(t, errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)))
 		f.clock.Advance(time.Minute)
 		checkError(t, "sign-in after it", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, newPassword, browser)), nil)
 	})

@@ -34,7 +34,7 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 		if token, err = signInLinks.create(ctx, tx, userID, expiresAt); err != nil {
 			return err
 		}
-		return tx.Record(ctx, accountID, actor, ActionLinkCreated, userID, user.Email)
+		return tx.Record(ctx, actor, user.activity(ActionLinkCreated))
 	})
 	if err != nil {
 		return "", time.Time{}, err
@@ -58,7 +58,7 @@ func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (Sign
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.
-		signedIn, err := s.start(ctx, tx, user, withLink, client)
+		signedIn, err := s.begin(ctx, tx, user, byLink, client)
 		if err != nil {
 			return SignedIn{}, err
 		}

@@ -78,6 +78,7 @@ func (f *fixture) synchronousStandby(t *testing.T, name string) {
 		f.scan(t, "SHOW synchronous_standby_names", nil, &now)
 		return now == name
 	})
+	f.exec(t, "CHECKPOINT") // the checkpointer lets transactions wait once it has read the setting
 }
 
 // The server takes the locks from an instance that freezes in a transaction.

@@ -20,6 +20,7 @@ import (
 	"portal/models/password"
 	"portal/models/secret"
 	"portal/models/usage"
+	"portal/models/webhook"
 )
 
 // Timeout limits each use of the database.
@@ -37,7 +38,9 @@ type Store struct {
 	Sessions    *Sessions
 	Credentials *Credentials
 	Calls       *Calls
+	Erasures    *Erasures
 	Outbox      *Outbox
+	Webhooks    *Webhooks
 	Activity    *ActivityLog
 	API         *API
 
@@ -75,6 +78,11 @@ type Options struct {
 	MigrationWait time.Duration
 	// KeyMaxLifetime is the longest time until a new API key expires; 0: no limit.
 	KeyMaxLifetime time.Duration
+	// ReportDelay is how old an activity is before reports have it; 0 means 30 s, and only tests
+	// need another.
+	ReportDelay time.Duration
+	// Webhooks decides which addresses webhooks are sent to; nil: webhooks are off.
+	Webhooks *webhook.Guard
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
 }
@@ -84,6 +92,7 @@ func (o Options) withDefaults() Options {
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
 	o.SignInLimit = cmp.Or(o.SignInLimit, defaultSignInLimit)
 	o.Timeout = cmp.Or(o.Timeout, Timeout)
+	o.ReportDelay = cmp.Or(o.ReportDelay, activityHeldBack)
 	o.PasswordMemory = cmp.Or(o.PasswordMemory, password.DefaultMemory)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -122,6 +131,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
 		mail: o.Mail, mailsDropped: new(atomic.Uint64),
 	}
+	db.checkSecret(ctx, o.Keyring)
 	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
@@ -157,16 +167,18 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	guesses := &guesses{db: db, limit: o.SignInLimit, background: &s.stopped}
 	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
 	s.Keys = &Keys{db: db, usage: recorder, maxLifetime: o.KeyMaxLifetime}
-	s.Agents = &Agents{db: db, lastTokens: newLastSeenBuffer()}
+	s.Agents = &Agents{db: db, uses: newLastSeenBuffer()}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
 	s.People = &People{db: db, passwords: passwords}
 	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: newLastSeenBuffer(), passwords: passwords}
 	s.SignIn = &SignIn{db: db, passwords: passwords, guesses: guesses, sessions: s.Sessions, sealer: sealer}
 	s.Invitations = &Invitations{db: db, passwords: passwords, guesses: guesses, signIn: s.SignIn}
 	s.Credentials = &Credentials{db: db, passwords: passwords, guesses: guesses, sealer: sealer}
-	s.Calls = &Calls{db: db, liveKit: o.LiveKit}
+	s.Calls = newCalls(db, o.LiveKit)
 	s.Outbox = &Outbox{db: db}
-	s.Activity = &ActivityLog{db: db}
+	s.Webhooks = &Webhooks{db: db, sealer: sealer, guard: o.Webhooks}
+	s.Activity = &ActivityLog{db: db, heldBack: o.ReportDelay}
+	s.Erasures = &Erasures{db: db, people: s.People, wake: make(chan struct{}, 1)}
 	s.API = &API{db: db, authn: authenticator, usage: recorder}
 	return s
 }
@@ -222,10 +234,10 @@ type Stats struct {
 	PortalPool     sql.DBStats // the connections of the pages and the background tasks
 	APIPool        sql.DBStats // the connections of the API's reads
 
-	Usage          usage.Stats
-	HashQueue      int    // requests that wait for password hashing
-	MailsDropped   uint64 // because too many waited
-	HangUpFailures uint64 // failed attempts to end calls
+	Usage        usage.Stats
+	HashQueue    int    // requests that wait for password hashing
+	MailsDropped uint64 // because too many waited
+	CallFailures uint64 // rounds that could not list or end calls
 
 	// Refused passwords and codes since the start of the process, at sign-in and to confirm a
 	// change.
@@ -240,14 +252,98 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		Authentication: s.API.authn.Stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
 		Usage: s.usage.Stats(), HashQueue: s.SignIn.passwords.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
-		HangUpFailures: s.Calls.failures.Load(),
-		RefusedWrong:   refused.wrong.Load(), RefusedLimited: refused.limited.Load(), RefusedDisabled: refused.disabled.Load(),
+		CallFailures: s.Calls.failures.Load(),
+		RefusedWrong: refused.wrong.Load(), RefusedLimited: refused.limited.Load(), RefusedDisabled: refused.disabled.Load(),
 	}
 }
 
-// Count returns the number of sessions that have not reached their absolute end, or
-// [ErrUnavailable].
-func (s *Sessions) Count(ctx context.Context) (int, error) {
-	count, err := s.db.NewSelect().Model((*Session)(nil)).Where("expires_at > ?", s.db.Now()).Count(ctx)
-	return int(count), failed("count sessions", err)
+const (
+	// The portal promises that the last use of a key is on disk within one second.
+	// usageInterval plus the duration of a flush must therefore stay below one second.
+	usageInterval = 500 * time.Millisecond
+	// lastSeenInterval and agentUsesInterval are the intervals of the other flushes.
+	lastSeenInterval  = 500 * time.Millisecond
+	agentUsesInterval = 5 * time.Second
+
+	// purgeDelay is the time from the start to the first purge. Most commands end before.
+	purgeDelay = 10 * time.Second
+)
+
+// startBackground starts the regular flushes, the mails about expiring keys and the purge. They end
+// with ctx, each after its running statement.
+func (s *Store) startBackground(ctx context.Context) {
+	report := func(err error) {
+		// Nothing is lost: the next interval tries again.
+		s.db.logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
+	}
+	s.stopped.Go(func() {
+		s.usage.Run(ctx, usageInterval, func(err error) { report(failed("write usage", err)) })
+	})
+	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.flush, report) })
+	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.flush, report) })
+	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
+	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
+	if s.Outbox.Enabled() {
+		// Many accounts need more than Timeout, and what is left when the portal stops can
+		// wait.
+		s.stopped.Go(func() { repeat(ctx, warningInterval, s.Outbox.WarnOfExpiry, report) })
+	}
+	if s.Calls.Enabled() {
+		s.stopped.Go(func() { s.Calls.runRegularly(ctx) })
+	}
+}
+
+// repeat calls flush at intervals until ctx ends, and report with each error. A flush limits its own
+// time.
+func repeat(ctx context.Context, interval time.Duration, flush func(context.Context) error, report func(error)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := flush(ctx); err != nil && ctx.Err() == nil {
+			report(err)
+		}
+	}
+}
+
+// purgeRegularly purges and checks the clock after a delay and then at intervals until background
+// ends.
+func (s *Store) purgeRegularly(background context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-background.Done():
+			return
+		case <-timer.C:
+			timer.Reset(purgeInterval)
+			err := errors.Join(purge(background, s.db, s.Sessions.idle), s.Credentials.resealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
+			if err != nil && background.Err() == nil {
+				s.db.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// eraseRegularly finishes erasures when it is asked to, after a delay and then at intervals, until
+// background ends.
+func (s *Store) eraseRegularly(background context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-background.Done():
+			return
+		case <-timer.C:
+			timer.Reset(purgeInterval)
+		case <-s.Erasures.wake:
+		}
+		if err := s.Erasures.Finish(background); err != nil && background.Err() == nil {
+			s.db.logger.ErrorContext(background, "cannot erase data", slog.Any("error", err))
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -115,3 +116,33 @@ func cleanUserAgent(userAgent string) string {
 
 // maxUserAgent is how many bytes of a User-Agent header are stored.
 const maxUserAgent = 256
+
+// maxNoteLength is the maximum length of a note or a reason, in Unicode code points.
+const maxNoteLength = 500
+
+// cleanNote trims a note or a reason. If the text is too long or has invisible characters other
+// than line breaks, it returns an [*InvalidError].
+func cleanNote(field, title, text string) (string, error) {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	switch length := utf8.RuneCountInString(text); {
+	case text == "":
+		return "", nil
+	case length > maxNoteLength:
+		return "", &InvalidError{field, fmt.Sprintf("%s must be at most %d characters long. You entered %d.", title, maxNoteLength, length)}
+	case !utf8.ValidString(text) || !readable(strings.ReplaceAll(text, "\n", " ")):
+		return "", &InvalidError{field, title + " must not contain control characters or invisible characters."}
+	}
+	return text, nil
+}
+
+// WholeDays returns a duration in days or, if it is not whole days, in hours.
+func WholeDays(d time.Duration) string {
+	n, unit := int64(d/time.Hour), "hour"
+	if d%Day == 0 {
+		n, unit = int64(d/Day), "day"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%d %s", n, unit)
+}

@@ -1,15 +1,5 @@
 package models
 
-import (
-	"context"
-	"errors"
-	"math"
-	"time"
-
-	"github.com/google/uuid"
-	"github.com/uptrace/bun"
-)
-
 // userTokens is a table of users' tokens, of which it has hashes. A token is in a link or in the
 // cookie of a pending sign-in, and works once, until it expires.
 type userTokens struct {
@@ -24,39 +14,5 @@ var (
 	emailChanges       = userTokens{"email_changes", ErrMailLinkInvalid}
 )
 
-// create stores a new token and returns it.
-func (u userTokens) create(ctx context.Context, tx Tx, userID uuid.UUID, expiresAt time.Time) (token string, err error) {
-	token = newToken()
-	row := map[string]any{"token_hash": hashToken(token), "user_id": userID, "expires_at": expiresAt}
-	_, err = tx.NewInsert().Model(&row).TableExpr(u.table).Exec(ctx)
-	return token, err
-}
-
-// findUser returns the user of a token. The error may be invalid or [ErrSignInDisabled].
-func (u userTokens) findUser(ctx context.Context, db bun.IDB, token string, now time.Time) (User, error) {
-	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
-		bun.Ident(u.table), hashToken(token), now)
-	switch {
-	case errors.Is(err, ErrUserNotFound):
-		return User{}, u.invalid
-	case err != nil:
-		return User{}, err
-	case user.Disabled:
-		return User{}, ErrSignInDisabled
-	}
-	return user, nil
-}
-
-// use deletes a token. If it was used in the meantime, the error is invalid.
-func (u userTokens) use(ctx context.Context, tx Tx, token string) error {
-	result, err := tx.NewDelete().TableExpr(u.table).Where("token_hash = ?", hashToken(token)).Exec(ctx)
-	return unlessAffected(result, err, u.invalid)
-}
-
-// keepNewest deletes a user's tokens except the n newest ones.
-func (u userTokens) keepNewest(ctx context.Context, tx Tx, userID uuid.UUID, n int) error {
-	old := tx.NewSelect().Table(u.table).Column("token_hash").Where("user_id = ?", userID).
-		OrderExpr("expires_at DESC").Offset(int64(n)).Limit(math.MaxInt32)
-	_, err := tx.NewDelete().TableExpr(u.table).Where("token_hash IN (?)", old).Exec(ctx)
-	return err
-}
+// tokenTables are the tables of all tokens of users.
+var tokenTables = []string{pendingSignIns.table, signInLinks.table, passwordResetLinks.table, emailChanges.table}

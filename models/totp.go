@@ -2,9 +2,7 @@ package models
 
 import (
 	"context"
-	"database/sql"
 	"encoding/base32"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -69,47 +67,57 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 // If no secret waits for its first code or it is too old, the error is [ErrTOTPOff]. After too many
 // wrong codes, it is a [*SignInLimitError]. Otherwise it may be [ErrTOTPOn] or [ErrWrongCode].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
-	err = c.guesses.checkCode(ctx, "enable two-step verification", session.UserID, func(ctx context.Context, tx Tx) (right bool, err error) {
+	return inTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx Tx) ([]string, error) {
+		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {
+			return nil, err
+		}
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
-			return false, err
+			return nil, err
 		}
 		app, err := findTOTP(ctx, tx, session.UserID)
 		switch {
 		case err != nil:
-			return false, err
+			return nil, err
 		case app.EnabledAt != nil:
-			return false, ErrTOTPOn
+			return nil, ErrTOTPOn
 		case tx.Now().Sub(app.CreatedAt) >= totpSetup:
-			return false, ErrTOTPOff
+			return nil, ErrTOTPOff
 		}
-		if right, err = acceptTOTP(ctx, tx, c.sealer, app, code); err != nil || !right {
-			return false, err
-		}
-		_, err = tx.NewUpdate().Model((*totpApp)(nil)).Set("enabled_at = ?", tx.Now()).Where("user_id = ?", session.UserID).Exec(ctx)
+		right, err := acceptTOTP(ctx, tx, c.sealer, app, code)
 		if err != nil {
-			return false, err
+			return nil, err
+		}
+		if !right {
+			return nil, c.guesses.wrongCode(ctx, tx, session.UserID)
+		}
+		now := tx.Now()
+		app.EnabledAt = &now
+		if err := tx.Update(ctx, &app, "enabled_at"); err != nil {
+			return nil, err
 		}
 		if recovery, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {
-			return false, err
+			return nil, err
 		}
-		return true, factorChanged(ctx, tx, session, actor, ActionTOTPOn)
+		return recovery, factorChanged(ctx, tx, session, actor, ActionTOTPOn)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return recovery, nil
 }
 
 // DisableTOTP turns two-step verification off for a session's user, deletes the recovery codes,
-// ends the user's other sessions and records the activity. If it is off already, the error is
-// [ErrTOTPOff].
+// ends the user's other sessions and records the activity. The error may be [ErrTOTPOff] or
+// [ErrLastFactor].
 func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
 	return c.db.InTx(ctx, "disable two-step verification", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
+			return err
+		}
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		result, err := tx.NewDelete().Model((*totpApp)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", session.UserID).Exec(ctx)
 		if err := unlessAffected(result, err, ErrTOTPOff); err != nil {
+			return err
+		}
+		if err := checkFactorLeft(ctx, tx, session.UserID); err != nil {
 			return err
 		}
 		if err := tx.deleteOf(ctx, session.UserID, "recovery_codes"); err != nil {
@@ -119,26 +127,11 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 	})
 }
 
-// factorChanged records a change of the factors of a session's user and ends the user's other
-// sessions (OWASP ASVS 5.0, 7.4.3).
-func factorChanged(ctx context.Context, tx Tx, session Session, actor Actor, action Action) error {
-	if err := tx.Record(ctx, session.AccountID, actor, action, session.UserID, session.Email); err != nil {
-		return err
-	}
-	if err := tx.deleteOf(ctx, session.UserID, pendingSignIns.table); err != nil {
-		return err
-	}
-	return endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)
-}
-
 // findTOTP returns the app of a user, enabled or not, or [ErrTOTPOff].
 func findTOTP(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp, error) {
 	var app totpApp
 	err := db.NewSelect().Model(&app).Where("user_id = ?", userID).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrTOTPOff
-	}
-	return app, err
+	return app, noRows(err, ErrTOTPOff)
 }
 
 // findEnabledTOTP returns the enabled app of a user, or [ErrTOTPOff].
@@ -190,7 +183,7 @@ func (c *Credentials) resealTOTP(ctx context.Context) error {
 	}
 	for {
 		var apps []totpApp
-		err := c.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(previous)).Limit(purgeBatch).Scan(ctx)
+		err := c.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(previous)).Limit(maintenanceBatch).Scan(ctx)
 		if err != nil {
 			return failed("find authenticators of a previous secret", err)
 		}
@@ -199,7 +192,7 @@ func (c *Credentials) resealTOTP(ctx context.Context) error {
 				return failed("encrypt an authenticator with the current secret", err)
 			}
 		}
-		if len(apps) < purgeBatch {
+		if len(apps) < maintenanceBatch {
 			return nil
 		}
 	}
@@ -220,4 +213,22 @@ func (c *Credentials) reseal(ctx context.Context, app totpApp) error {
 	_, err = c.db.NewUpdate().Model((*totpApp)(nil)).Set("secret = ?, key_id = ?", sealed, keyID).
 		Where("user_id = ? AND secret = ?", app.UserID, app.Secret).Exec(ctx)
 	return err
+}
+
+// RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
+// returns the new codes, or [ErrTOTPOff].
+func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
+	return inTx(ctx, c.db, "renew recovery codes", func(ctx context.Context, tx Tx) ([]string, error) {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+			return nil, err
+		}
+		if _, err := findEnabledTOTP(ctx, tx, session.UserID); err != nil {
+			return nil, err
+		}
+		codes, err := replaceRecoveryCodes(ctx, tx, session.UserID)
+		if err != nil {
+			return nil, err
+		}
+		return codes, factorChanged(ctx, tx, session, actor, ActionRecoveryCodesRenewed)
+	})
 }

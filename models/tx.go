@@ -2,14 +2,8 @@ package models
 
 import (
 	"context"
-	"crypto/sha256"
-	"database/sql"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"log/slog"
-	"regexp"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +11,6 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/schema"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -41,25 +33,46 @@ type DB struct {
 func (db *DB) Now() time.Time { return db.now().UTC().Truncate(time.Microsecond) }
 
 // InTx calls work in a transaction, which it commits unless work fails or the time limit of the
-// database passes. The error begins with the operation.
+// database passes. The error begins with the operation, except a [committedError].
 func (db *DB) InTx(ctx context.Context, operation string, work func(ctx context.Context, tx Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
-	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx, db}) })
-	return failed(operation, err)
+	var committed error
+	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		err := work(ctx, Tx{tx, db})
+		if isCommitted(err) {
+			committed, err = err, nil
+		}
+		return err
+	})
+	if err != nil {
+		return failed(operation, err)
+	}
+	return committed
 }
 
-// inTx is [DB.InTx] for work with a result. With an error, it returns the zero value.
+// committedError is an outcome of a transaction that is to be committed nevertheless.
+type committedError struct{ error }
+
+func (e committedError) Unwrap() error { return e.error }
+
+func isCommitted(err error) bool {
+	_, ok := err.(committedError) //nolint:errorlint // not of an error that wraps it
+	return ok
+}
+
+// inTx is [DB.InTx] for work with a result. With an error, except a [committedError], it returns
+// the zero value.
 func inTx[T any](ctx context.Context, db *DB, operation string, work func(ctx context.Context, tx Tx) (T, error)) (T, error) {
 	var result, zero T
 	err := db.InTx(ctx, operation, func(ctx context.Context, tx Tx) (err error) {
 		result, err = work(ctx, tx)
 		return err
 	})
-	if err != nil {
+	if err != nil && !isCommitted(err) {
 		return zero, err
 	}
-	return result, nil
+	return result, err
 }
 
 // locked lets a query lock the rows that it selects, with a strength such as "SHARE". SQLite needs
@@ -85,6 +98,39 @@ func (db *DB) unixTime(column string) schema.QueryWithArgs {
 		return bun.SafeQuery("CAST(date_part('epoch', ?) AS bigint)", bun.Ident(column))
 	}
 	return bun.SafeQuery("unixepoch(?)", bun.Ident(column))
+}
+
+// clock returns the expression for the time of the database; see [Tx.databaseNow].
+func (db *DB) clock() schema.QueryWithArgs {
+	if isPostgres(db) {
+		return bun.SafeQuery("clock_timestamp()")
+	}
+	return bun.SafeQuery("?", db.Now())
+}
+
+// clockNow returns the time of the database; see [Tx.databaseNow].
+func (db *DB) clockNow(ctx context.Context) (time.Time, error) {
+	if !isPostgres(db) {
+		return db.Now(), nil
+	}
+	return postgresNow(ctx, db)
+}
+
+// typed returns the text of a value as SQL of a type, which PostgreSQL does not derive for a column of
+// a query.
+func (db *DB) typed(kind, value string) string {
+	if isPostgres(db) {
+		return "CAST('" + value + "' AS " + kind + ")"
+	}
+	return "'" + value + "'"
+}
+
+// dayOf returns the expression for the start of the day (UTC) of the time in a column.
+func (db *DB) dayOf(column string) schema.QueryWithArgs {
+	if isPostgres(db) {
+		return bun.SafeQuery("date_trunc('day', ?, 'UTC')", bun.Ident(column))
+	}
+	return bun.SafeQuery("substr(?, 1, 10) || ' 00:00:00+00:00'", bun.Ident(column))
 }
 
 func isPostgres(db bun.IDB) bool { return db.Dialect().Name() == dialect.PG }
@@ -116,6 +162,18 @@ func (tx Tx) Delete(ctx context.Context, model any, where string, args ...any) e
 	return err
 }
 
+// erasing calls work, which may change and delete activities of the account.
+func (tx Tx) erasing(ctx context.Context, accountID uuid.UUID, work func() error) error {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO erasing (account_id) VALUES (?)", accountID); err != nil {
+		return err
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM erasing WHERE account_id = ?", accountID)
+	return err
+}
+
 // deleteOf deletes the rows of a user, or of the users of a query, from these tables.
 func (tx Tx) deleteOf(ctx context.Context, users any, tables ...string) error {
 	for _, table := range tables {
@@ -126,94 +184,13 @@ func (tx Tx) deleteOf(ctx context.Context, users any, tables ...string) error {
 	return nil
 }
 
-// Record writes an activity about a subject, whose name is label.
-func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
-	return tx.RecordActivity(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
-}
-
-// recordRename is Record for a subject whose name was former.
-func (tx Tx) recordRename(
-	ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label, former string,
-) error {
-	activity := Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label, FormerLabel: former}
-	return tx.RecordActivity(ctx, actor, activity)
-}
-
-// RecordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it
-// and queues the mails about it. If a user repeats a change, RecordActivity only counts the repeat
-// and moves the first one to the newest place.
-func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
-	if activity.ID == uuid.Nil {
-		activity.ID = newID()
-	}
-	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
-	activity.ActorKind, activity.Address = actor.Kind, actor.Address
-	if actor.Kind == ActorUser {
-		activity.ActorID = &actor.ID
-		if slices.Contains(repeatable, activity.Action) {
-			first, err := tx.countRepeat(ctx, activityRepeat{
-				UserID: actor.ID, AccountID: activity.AccountID, Action: activity.Action, ActivityID: activity.ID, Address: actor.Address,
-				// A hash, because a long detail does not fit into an index.
-				Change: fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s",
-					activity.SubjectID, activity.FormerLabel, activity.Label, activity.Detail))),
-			})
-			if err != nil || !first {
-				return err
-			}
-		}
-	}
-	if err := tx.Insert(ctx, &activity); err != nil {
-		return err
-	}
-	return queueNotice(ctx, tx, activity)
-}
-
-// countRepeat counts a wrong password or a change in its period, and reports whether it is the
-// first one, which the caller records.
-func (tx Tx) countRepeat(ctx context.Context, repeat activityRepeat) (first bool, err error) {
-	repeat.Period = tx.Now().Truncate(repeatPeriod)
-	var recorded uuid.UUID
-	err = tx.NewInsert().Model(&repeat).On("CONFLICT (user_id, action, period, change) DO UPDATE").
-		Set("repeats = repeated.repeats + 1").
-		Set("account_id = EXCLUDED.account_id, last_id = EXCLUDED.activity_id, last_at = ?", tx.Now()).
-		Set("elsewhere = repeated.elsewhere OR repeated.address <> EXCLUDED.address").
-		Returning("activity_id").Scan(ctx, &recorded)
-	return recorded == repeat.ActivityID, err
-}
-
-// RecordEnd is Record for a revocation, removal or disabling. It also queues the end of the calls
-// of the subject, even without a LiveKit server, because operators' commands do not know whether
-// the portal has one.
-func (tx Tx) RecordEnd(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
-	return tx.recordEnd(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
-}
-
-func (tx Tx) recordEnd(ctx context.Context, actor Actor, activity Activity) error {
-	activity.ID = newID()
-	if err := tx.RecordActivity(ctx, actor, activity); err != nil {
-		return err
-	}
-	return tx.hangUp(ctx, activity.ID, *activity.SubjectID, tx.Now())
-}
-
-// hangUp queues the end of the calls of a subject.
-func (tx Tx) hangUp(ctx context.Context, activityID, subjectID uuid.UUID, from time.Time) error {
-	return tx.Insert(ctx, &hangUp{ActivityID: activityID, SubjectID: subjectID, DueAt: from, ExpiresAt: from.Add(HangUpLife)})
-}
-
-// laterNow returns the later one of this process's time and the database's. A key that has expired
-// by the database's clock therefore stays expired if the process's clock is behind. A SQLite
-// database has the clock of the process.
-func (tx Tx) laterNow(ctx context.Context) (time.Time, error) {
-	now := tx.Now()
+// databaseNow returns the time of the database, by which keys expire: authentication uses it. A
+// SQLite database has the clock of the process.
+func (tx Tx) databaseNow(ctx context.Context) (time.Time, error) {
 	if !isPostgres(tx) {
-		return now, nil
+		return tx.Now(), nil
 	}
-	database, err := postgresNow(ctx, tx)
-	if database.After(now) {
-		now = database.UTC()
-	}
-	return now, err
+	return postgresNow(ctx, tx)
 }
 
 func postgresNow(ctx context.Context, db bun.IDB) (now time.Time, err error) {
@@ -242,41 +219,17 @@ func (db *DB) warnOfClock(ctx context.Context) error {
 	return nil
 }
 
-// hasEnded reports whether a key is revoked or has expired.
-func (tx Tx) hasEnded(ctx context.Context, key Key) (bool, error) {
-	now, err := tx.Now(), error(nil)
-	if key.ExpiresAt != nil {
-		now, err = tx.laterNow(ctx)
-	}
-	return key.EndedAt(now) != nil, err
-}
-
-// refuses is hasEnded as authentication sees it: with the clock of the database alone, so that a
-// key that works can always be revoked.
-func (tx Tx) refuses(ctx context.Context, key Key) (bool, error) {
-	now, err := tx.Now(), error(nil)
-	if key.ExpiresAt != nil && isPostgres(tx) {
-		now, err = postgresNow(ctx, tx)
-	}
-	return key.EndedAt(now) != nil, err
-}
-
 // The locks below last until the transaction ends. Every transaction takes them in this order:
 // subjects of sign-in, account, user, and then keys, links and sessions.
 
-// lockSubjects lets only one transaction at a time count the wrong passwords of these subjects. All
-// transactions lock the email, the address and the device in this order, so they cannot deadlock.
-func (tx Tx) lockSubjects(ctx context.Context, subjects []subject) error {
+// lockHash lets only one transaction at a time have the lock with this hash, of at least 8 bytes.
+func (tx Tx) lockHash(ctx context.Context, hash []byte) error {
 	if !isPostgres(tx) {
 		return nil
 	}
-	for _, subject := range subjects {
-		key := int64(binary.BigEndian.Uint64(subject.hash)) //nolint:gosec // any 64 bits of the hash will do
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key); err != nil {
-			return err
-		}
-	}
-	return nil
+	key := int64(binary.BigEndian.Uint64(hash)) //nolint:gosec // any 64 bits of the hash will do
+	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key)
+	return err
 }
 
 // lockAccountsTable reads the account, so that the transaction uses the table accounts before
@@ -344,43 +297,4 @@ func (tx Tx) lockUserWhere(ctx context.Context, where string, args ...any) error
 // lockOne returns [ErrWrongCredentials] if the query finds no row.
 func lockOne(ctx context.Context, query *bun.SelectQuery) error {
 	return noRows(query.Scan(ctx, new(uuid.UUID)), ErrWrongCredentials)
-}
-
-// statementSpans is a [bun.QueryHook] that makes a span of each statement of a traced request. A
-// span has the operation and the table, and never the SQL, which contains the arguments.
-type statementSpans struct{ tracer trace.Tracer }
-
-// tableName does not match an expression in place of a table, which may contain arguments.
-var tableName = regexp.MustCompile(`^[a-z_]+$`)
-
-// BeforeQuery implements [bun.QueryHook].
-func (h statementSpans) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		return ctx // a background task
-	}
-	name := event.Operation()
-	attributes := append(systemOf(event.DB), attribute.String("db.operation.name", name))
-	if event.IQuery != nil && tableName.MatchString(event.IQuery.GetTableName()) {
-		attributes = append(attributes, attribute.String("db.collection.name", event.IQuery.GetTableName()))
-		name += " " + event.IQuery.GetTableName()
-	}
-	ctx, _ = h.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
-	return ctx
-}
-
-// AfterQuery implements [bun.QueryHook].
-func (h statementSpans) AfterQuery(ctx context.Context, event *bun.QueryEvent) {
-	span := trace.SpanFromContext(ctx)
-	if event.Err != nil && !errors.Is(event.Err, sql.ErrNoRows) {
-		span.SetStatus(codes.Error, "")
-	}
-	span.End()
-}
-
-func systemOf(db bun.IDB) []attribute.KeyValue {
-	system := "sqlite"
-	if isPostgres(db) {
-		system = "postgresql"
-	}
-	return []attribute.KeyValue{attribute.String("db.system.name", system)}
 }

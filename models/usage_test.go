@@ -204,7 +204,7 @@ func TestLastUsesNeverMoveBack(t *testing.T) {
 		agent, latest := f.agent(t, c), f.clock.Now()
 		work := func(s *models.Store) {
 			use(t, s, secret, 1)
-			s.Agents.TokenIssued(agent.ID)
+			s.Agents.Used(c.ID, agent.ID, key.ID)
 		}
 		// SQLite compares fractions of a second as text.
 		for _, step := range []time.Duration{
@@ -219,10 +219,10 @@ func TestLastUsesNeverMoveBack(t *testing.T) {
 				if found, err := slow.Keys.Find(t.Context(), c.ID, key.ID); err != nil || !found.LastUsedAt.Equal(latest) {
 					t.Errorf("shown before the write: %+v, %v", found, err)
 				}
-				checkLastToken(t, "in memory and stored", slow, agent, latest)
+				checkLastUsed(t, "in memory and stored", slow, agent, latest)
 			})
-			if used := f.lastUse(t, key); !used.Equal(latest) || !f.lastToken(t, agent).Equal(latest) {
-				t.Errorf("stored %v and %v, not %v", used, f.lastToken(t, agent), latest)
+			if used := f.lastUse(t, key); !used.Equal(latest) || !f.storedUse(t, agent, key).Equal(latest) {
+				t.Errorf("stored %v and %v, not %v", used, f.storedUse(t, agent, key), latest)
 			}
 		}
 	})
@@ -312,7 +312,7 @@ func TestOldRowsArePurged(t *testing.T) {
 			f.exec(t, "INSERT INTO sign_in_failures (id, subject, at) VALUES (?, ?, ?)", newID(), []byte{1}, now.Add(-age))
 		}
 		for _, left := range []time.Duration{-time.Minute, time.Minute} {
-			f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, authenticated_at, expires_at, first_address, last_address, user_agent)
+			f.exec(t, `INSERT INTO sessions (id, user_id, token_hash, created_at, last_seen_at, authenticated_at, expires_at, first_address, last_address, user_agent)
 				VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '')`, newID(), c.user.ID, randomHash(), now, now, now, now.Add(left))
 		}
 		for range 2 {

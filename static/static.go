@@ -1,7 +1,8 @@
 // Package static serves the assets of the pages: the style sheet, the scripts, the icon and HTMX.
 // Because the name of an asset contains a hash of its content, browsers may cache it forever.
+// Package api serves its public documents as assets too.
 //
-// It serves only the files listed here. None of them is secret.
+// [Assets] has only the files listed here. None of them is secret.
 package static
 
 import (
@@ -62,9 +63,18 @@ type Assets struct {
 
 // Asset is one file, plain and compressed.
 type Asset struct {
-	contentType string
-	plain       []byte
-	gzipped     func() []byte
+	contentType, cache, etag string // values of headers
+	plain                    []byte
+	gzipped                  func() []byte
+}
+
+// NewAsset returns a file with these values of Content-Type and Cache-Control.
+func NewAsset(contentType, cache string, content []byte) Asset {
+	sum := sha256.Sum256(content)
+	return Asset{
+		contentType: contentType, cache: cache, etag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: content,
+		gzipped: sync.OnceValue(func() []byte { return compress(content) }),
+	}
 }
 
 // New bundles and hashes the assets, and returns an error when a source file is missing.
@@ -98,13 +108,17 @@ func (a *Assets) Find(name string) (Asset, bool) {
 	return asset, ok
 }
 
-// ServeHTTP sends the asset, compressed if the client accepts gzip. Clients may cache it for a
-// year, because different content has a different name.
+// ServeHTTP sends the asset, compressed if the client accepts gzip, or a 304 if the client has it.
 func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header, body := w.Header(), a.plain
-	header.Set("Cache-Control", "public, max-age=31536000, immutable")
-	header.Set("Content-Type", a.contentType)
+	header.Set("Cache-Control", a.cache)
 	header.Set("Vary", "Accept-Encoding")
+	header.Set("ETag", "W/"+a.etag) // weak, because the compressed file has it too
+	if known := r.Header.Get("If-None-Match"); known == "*" || strings.Contains(known, a.etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	header.Set("Content-Type", a.contentType)
 	if AcceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
 		body = a.gzipped()
@@ -116,15 +130,12 @@ func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (a *Assets) add(name string, content []byte) error {
 	extension := path.Ext(name)
-	asset := Asset{
-		contentType: contentTypes[extension], plain: content,
-		gzipped: sync.OnceValue(func() []byte { return compress(content) }),
-	}
+	// Different content has a different name.
+	asset := NewAsset(contentTypes[extension], "public, max-age=31536000, immutable", content)
 	if asset.contentType == "" {
 		return fmt.Errorf("asset %s: no content type is known for %q", name, extension)
 	}
-	sum := sha256.Sum256(content)
-	hashed := strings.TrimSuffix(name, extension) + "." + hex.EncodeToString(sum[:8]) + extension
+	hashed := strings.TrimSuffix(name, extension) + "." + strings.Trim(asset.etag, `"`) + extension
 	a.urls[name] = Prefix + hashed
 	a.served[hashed] = asset
 	return nil

@@ -59,6 +59,7 @@ func (s SessionItem) Phone() bool {
 // submitted password.
 type EmailForm struct {
 	Email           string // the current one
+	Pending         string // waits for its confirmation; empty: none
 	Open            bool   // the form is visible without a click
 	New             string // as submitted
 	NewProblem      string // the error of the new email

@@ -66,95 +66,22 @@ type ActivityFilter struct {
 }
 
 // Groups returns the options of the kind.
-func (ActivityFilter) Groups() []ActivityGroup { return ActivityGroups }
+func (ActivityFilter) Groups() []ActionGroup { return ActionGroups }
 
-// ActivityGroup is a group of actions.
-type ActivityGroup struct {
-	ID, Name string
-	All      string // the option that selects the whole group
-	Actions  []NamedAction
-}
-
-// NamedAction is an action with its name in the filter.
-type NamedAction struct {
-	Action models.Action
-	Name   string
-}
-
-// ActivityGroups are the options of the kind, in order.
-var ActivityGroups = []ActivityGroup{
-	{"keys", "Keys", "All key events", []NamedAction{
-		{models.ActionKeyGenerated, "New keys"},
-		{models.ActionKeyRenamed, "Renamed keys"},
-		{models.ActionKeyRestricted, "Changed restrictions"},
-		{models.ActionKeyRevoked, "Revoked keys"},
-		{models.ActionKeyLeaked, "Keys reported as leaked"},
-		{models.ActionCallsEnded, "Ended calls"},
-	}},
-	{"agents", "Agents", "All agent events", []NamedAction{
-		{models.ActionAgentCreated, "New agents"},
-		{models.ActionAgentRenamed, "Renamed agents"},
-		{models.ActionAgentRemoved, "Removed agents"},
-	}},
-	{"sessions", "Sign-ins and sessions", "All sign-in events", []NamedAction{
-		{models.ActionSignedIn, "Sign-ins"},
-		{models.ActionSignInFailed, "Incorrect passwords"},
-		{models.ActionSignedOut, "Sign-outs"},
-		{models.ActionSessionRevoked, "Sessions ended remotely"},
-		{models.ActionSessionsRevoked, "All other sessions ended"},
-	}},
-	{"credentials", "Email and password", "All email and password events", []NamedAction{
-		{models.ActionEmailChanged, "Email changes"},
-		{models.ActionPasswordRefused, "Incorrect current passwords"},
-		{models.ActionPasswordChanged, "Password changes"},
-		{models.ActionPasswordReset, "Password resets"},
-	}},
-	{"factors", "Two-step verification", "All two-step events", []NamedAction{
-		{models.ActionTOTPOn, "Two-step verification turned on"},
-		{models.ActionTOTPOff, "Two-step verification turned off"},
-		{models.ActionCodeRefused, "Incorrect codes"},
-		{models.ActionCodesRefused, "Many incorrect codes"},
-		{models.ActionRecoveryCodeUsed, "Used recovery codes"},
-		{models.ActionRecoveryCodesRenewed, "New recovery codes"},
-		{models.ActionPasskeyAdded, "New passkeys"},
-		{models.ActionPasskeyRemoved, "Removed passkeys"},
-		{models.ActionSecondFactorRequired, "Two-step verification required"},
-		{models.ActionSecondFactorOptional, "Two-step verification no longer required"},
-		{models.ActionSecondFactorReset, "Resets by an operator"},
-	}},
-	{"identities", "Sign-in with a provider", "All provider events", []NamedAction{
-		{models.ActionIdentityConnected, "Connected providers"},
-		{models.ActionIdentityDisconnected, "Disconnected providers"},
-	}},
-	{"users", "People", "All people events", []NamedAction{
-		{models.ActionInvitationCreated, "New invitations"},
-		{models.ActionInvitationCancelled, "Cancelled invitations"},
-		{models.ActionInvitationAccepted, "Accepted invitations"},
-		{models.ActionUserMadeOwner, "Members made owners"},
-		{models.ActionUserMadeMember, "Owners made members"},
-		{models.ActionUserAdded, "New users"},
-		{models.ActionUserDisabled, "Disabled users"},
-		{models.ActionUserEnabled, "Enabled users"},
-		{models.ActionUserRemoved, "Removed users"},
-		{models.ActionLinkCreated, "Sign-in links"},
-	}},
-	{"account", "Account", "All account events", []NamedAction{
-		{models.ActionAccountCreated, "Account created"},
-		{models.ActionAccountRenamed, "Account renamed"},
-		{models.ActionAccountDisabled, "Account disabled"},
-		{models.ActionAccountEnabled, "Account enabled"},
-	}},
-	{"database", "Database", "All database events", []NamedAction{
-		{models.ActionDatabaseRestored, "Restored backups"},
-	}},
-}
-
-// ActivityItem is one entry of the activity log. For an ended session, the label is its device.
+// ActivityItem is one entry of the activity log.
 type ActivityItem struct {
 	models.Activity
 
 	KeyAddress string // URL of the activity of the key
 	When       Moment
-	Number     Count // of ended sessions or attempts
 	Refusals   Count // requests with the revoked key that were refused in the last hour
 }
+
+// Text returns how the action is shown.
+func (i ActivityItem) Text() ActionText { return textOf(i.Action) }
+
+// Number returns the number of ended sessions or calls, or of attempts.
+func (i ActivityItem) Number() Count { return Count(i.Count + i.Repeats) }
+
+// Device returns the device that the label names.
+func (i ActivityItem) Device() string { return Device(i.Label) }

@@ -23,6 +23,7 @@ func (APIKeysPage) screen() screen {
 type APIKeyForm struct {
 	FormID       uuid.UUID   // unique for each rendered form; a repeat creates nothing
 	Label        string      // as submitted
+	OnlyReports  bool        // as submitted
 	LabelProblem string      // the error of the label
 	Problem      string      // an error that does not concern the label
 	Full         bool        // the account has the most keys
@@ -41,13 +42,15 @@ func (f APIKeyForm) Focused() bool { return f.LabelProblem != "" || f.Problem !=
 
 // APIKeyReveal shows a new key once, as a page or as a dialog.
 type APIKeyReveal struct {
-	ID        uuid.UUID
-	Label     string
-	Key       string // the whole key; rendered once, in this response only
-	AgentID   string // an agent of the account; empty if it has none
-	TokenURL  string // endpoint of the example for an account with an agent
-	AgentsURL string // endpoint of the example for an account without agents
-	Back      string // URL of the page that Done leads to
+	ID       uuid.UUID
+	Label    string
+	Key      string // the whole key; rendered once, in this response only
+	AgentID  string // an agent of the account; empty if it has none
+	TokenURL string // endpoint of the example for an account with an agent
+	ListURL  string // endpoint of the example without an agent
+	Back     string // URL of the page that Done leads to
+
+	OnlyReports bool // the key reads reports
 
 	// LeaksReported means that scanners can report leaked keys, which are then revoked.
 	LeaksReported bool
@@ -110,6 +113,7 @@ type APIKeyRow struct {
 	Unused       bool                // for 30 days
 	Sparkline    string              // SVG path of the last 30 days, on the key's own scale
 	Expires      *KeyExpires         // nil: never
+	CallLimits   string              // how much of them is used, such as "3 of 5 calls"; empty: none
 	Rotation     *KeyRotation        // with another active key; nil if there is none
 	Confirmation *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename       *Rename             // not nil while the row edits the label

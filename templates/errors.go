@@ -25,6 +25,9 @@ type ErrorPage struct {
 
 func (ErrorPage) screen() screen { return screen{file: "errors/show.html"} }
 
+// Unavailable reports whether other pages fail too.
+func (p ErrorPage) Unavailable() bool { return p.Status == http.StatusServiceUnavailable }
+
 // Failed reports whether the error is a server error.
 func (p ErrorPage) Failed() bool { return p.Status >= http.StatusInternalServerError }
 

@@ -129,11 +129,11 @@ func NewExamples(tokenURL, agentID string) Examples {
 		return newExample(id, name, language, "integration/snippets/"+file, fill)
 	}
 	complete := func(file, name, about, id, language string) ExampleFile {
-		return ExampleFile{strings.TrimSuffix(file, ".txt"), about, newExample(id, name, language, "integration/reference/"+file, fill)}
+		return ExampleFile{File: strings.TrimSuffix(file, ".txt"), About: about, Snippet: newExample(id, name, language, "integration/reference/"+file, fill)}
 	}
 	return Examples{
 		Environment: snippet("environment", "Terminal", "bash", "environment.sh"),
-		Servers: Alternatives{"Language", "language", []Snippet{
+		Servers: Alternatives{Legend: "Language", Name: "language", Snippets: []Snippet{
 			snippet("curl", "curl", "bash", "widget_token.sh"),
 			snippet("go", "Go", "go", "server.go.txt"),
 			snippet("node", "Node", "javascript", "server.mjs"),
@@ -174,6 +174,7 @@ type Guides struct {
 	Runtime    ExampleFile
 
 	Unauthorized []ErrorMessage // each way to get a 401
+	Rate, Burst  int            // requests a second and burst of one key; 0: no limit
 }
 
 // NewGuides returns the guides for the portal at baseURL, to which the caller adds the messages.
@@ -188,13 +189,13 @@ func NewGuides(baseURL string) Guides {
 		Examples: NewExamples(baseURL+"/api/widget/token", ""),
 		Agents:   snippet("agents", "List agents", "bash", "agents.sh"),
 		Context:  snippet("context", "A token for a user", "bash", "context.sh"),
-		LiveKit: Alternatives{"LiveKit’s SDK for", "livekit", []Snippet{
+		LiveKit: Alternatives{Legend: "LiveKit’s SDK for", Name: "livekit", Snippets: []Snippet{
 			snippet("livekit-react", "React", "jsx", "livekit_react.jsx"),
 			snippet("livekit-swift", "Swift", "swift", "livekit.swift"),
 			snippet("livekit-android", "Android", "kotlin", "livekit.kt"),
 			snippet("livekit-flutter", "Flutter", "dart", "livekit.dart"),
 		}},
-		Verify: Alternatives{"Verify with", "verify", []Snippet{
+		Verify: Alternatives{Legend: "Verify with", Name: "verify", Snippets: []Snippet{
 			snippet("verify-node", "Verify with Node", "javascript", "verify.mjs"),
 			snippet("verify-go", "Verify with Go", "go", "verify.go.txt"),
 			snippet("verify-python", "Verify with Python", "python", "verify.py"),
@@ -204,15 +205,15 @@ func NewGuides(baseURL string) Guides {
 		TokenCache: snippet("token-cache", "Cache for each user", "javascript", "token_cache.mjs"),
 		Introspect: snippet("introspect", "Introspect", "bash", "introspect.sh"),
 		Retry:      snippet("retry", "Retry", "javascript", "retry.mjs"),
-		Scanners: Alternatives{"Scan with", "scan", []Snippet{
+		Scanners: Alternatives{Legend: "Scan with", Name: "scan", Snippets: []Snippet{
 			snippet("gitleaks", "gitleaks", "toml", "gitleaks.toml"),
 			snippet("trufflehog", "trufflehog", "yaml", "trufflehog.yaml"),
 		}},
-		Gateways: Alternatives{"Gateway", "gateway", []Snippet{
+		Gateways: Alternatives{Legend: "Gateway", Name: "gateway", Snippets: []Snippet{
 			snippet("nginx", "nginx", "nginx", "nginx.conf"),
 			snippet("caddy", "Caddy", "caddyfile", "Caddyfile"),
 		}},
-		Runtime: ExampleFile{"runtime.go", "Go", snippet("runtime", "Voice runtime", "go", "runtime.go.txt")},
+		Runtime: ExampleFile{File: "runtime.go", About: "Go", Snippet: snippet("runtime", "Voice runtime", "go", "runtime.go.txt")},
 	}
 }
 

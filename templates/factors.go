@@ -19,11 +19,36 @@ type Factors struct {
 	PasskeyItems []PasskeyItem
 	Confirmed    bool // the user has confirmed the sign-in to add a passkey
 
+	Required   bool // the account requires a factor
+	Owner      bool // the user may change the settings
+	AppRefused bool // the app was not turned off, because it is the last factor
+
 	Confirming FactorChange // asks whether to make this change
 	Focused    bool         // the first button takes the focus
 }
 
 func (Factors) fragment() string { return "two-step" }
+
+// LastApp reports whether the authenticator app is the only factor, and one is required.
+func (f Factors) LastApp() bool { return f.Required && f.Since != nil && len(f.PasskeyItems) == 0 }
+
+// LastPasskey reports whether a passkey is the only factor, and one is required.
+func (f Factors) LastPasskey() bool { return f.Required && f.Since == nil && len(f.PasskeyItems) == 1 }
+
+// Passkey returns a passkey of the list, or nil if the list does not have it.
+func (f Factors) Passkey(id uuid.UUID) *PasskeyItem {
+	for i := range f.PasskeyItems {
+		if f.PasskeyItems[i].ID == id {
+			return &f.PasskeyItems[i]
+		}
+	}
+	return nil
+}
+
+// PasskeySection is the section of passkeys alone.
+type PasskeySection struct{ Factors }
+
+func (PasskeySection) fragment() string { return "passkeys" }
 
 // FactorChange is a change of two-step verification that asks first.
 type FactorChange string
@@ -40,6 +65,10 @@ type PasskeyItem struct {
 	Name    string // the device on which it was created
 	Created Moment
 	Used    *Moment // nil: never
+
+	Confirming bool // asks whether to remove the passkey
+	Refused    bool // says that the passkey is the last factor
+	Focused    bool // the button that removes the passkey takes the focus
 }
 
 // SecondFactorPage asks a user to set up a second factor before anything else.

@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"portal/models"
@@ -10,6 +12,7 @@ import (
 type KeyRestrictionsPage struct {
 	Key          models.Key
 	Restrictions KeyRestrictions
+	Version      string  // of the key that the form was made from
 	Note         string  // as submitted
 	NoteProblem  string  // the error of the note
 	LastUsed     *Moment // nil if never used
@@ -19,6 +22,24 @@ type KeyRestrictionsPage struct {
 	MoreAgents int           // that were used too
 
 	RefusedSources, RefusedAgents int
+
+	Current *CurrentRestrictions // if the key has changed since the form was made; otherwise nil
+}
+
+// CurrentRestrictions are the state of a key beside a form that was made from an older one.
+type CurrentRestrictions struct {
+	KeyRestrictions
+	Note string
+}
+
+// Chosen returns the names of the agents in the list of the key.
+func (r CurrentRestrictions) Chosen() (names []string) {
+	for _, agent := range r.Agents {
+		if agent.Chosen {
+			names = append(names, agent.Name)
+		}
+	}
+	return names
 }
 
 func (KeyRestrictionsPage) screen() screen {
@@ -27,12 +48,32 @@ func (KeyRestrictionsPage) screen() screen {
 
 func (KeyRestrictionsPage) fragment() string { return "key-restrictions-form" }
 
+// Requests returns the requests of all sources.
+func (p KeyRestrictionsPage) Requests() (sum Count) {
+	for _, source := range p.Sources {
+		sum += source.Requests
+	}
+	return sum
+}
+
+// RefusedRequests returns the requests of the sources that are refused, or may be.
+func (p KeyRestrictionsPage) RefusedRequests() (sum Count) {
+	for _, source := range p.Sources {
+		if source.Refused {
+			sum += source.Requests
+		}
+	}
+	return sum
+}
+
 // KeyRestrictions are the controls that restrict a key.
 type KeyRestrictions struct {
 	Expires    string // the value of one of Expiries, as submitted
 	Expiries   []KeyExpiry
 	ExpiryDate string // as submitted, such as "2026-12-22"
 	Maximum    string // the longest time until a key expires; empty: no limit
+
+	OnlyReports bool // the key reads reports and reaches no agents
 
 	OnlyThese bool // only the chosen agents
 	Agents    []KeyAgent
@@ -41,8 +82,17 @@ type KeyRestrictions struct {
 	AddressAdded    string // the result of "Add my address"
 	AddressDoubtful bool   // the address is probably not the user's own
 
+	Limits []KeyLimit // of calls; none without LiveKit
+
 	// The errors of the controls.
 	ExpiresProblem, AgentsProblem, NetworksProblem string
+}
+
+// KeyLimit is the field of a limit of calls.
+type KeyLimit struct {
+	ID, Name, Title string
+	Value           string // as submitted
+	Problem         string
 }
 
 // KeyExpiry is an option of when a key expires.
@@ -75,5 +125,6 @@ func (r KeyRestrictions) OnDate() bool { return r.Expires == ExpiresOnDate }
 // Open reports whether the controls of a new key are shown: one of them was used.
 func (r KeyRestrictions) Open() bool {
 	return len(r.Expiries) > 0 && r.Expires != r.Expiries[0].Value || r.OnlyThese || r.Networks != "" || r.AddressAdded != "" ||
-		r.ExpiresProblem+r.AgentsProblem+r.NetworksProblem != ""
+		r.ExpiresProblem+r.AgentsProblem+r.NetworksProblem != "" ||
+		slices.ContainsFunc(r.Limits, func(limit KeyLimit) bool { return limit.Value+limit.Problem != "" })
 }

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 	text "text/template"
+
+	"portal/models"
 )
 
 //go:embed mails/*.txt mails/*.html
@@ -16,47 +18,39 @@ var mailFiles embed.FS
 // Mail is the data of an email. Each kind has one file, which defines the subject, the body and the
 // link. A body is paragraphs of plain text; the HTML has the same text.
 type Mail struct {
-	Kind      string // such as "api_key.generated"
-	Product   string // name of the product
-	BaseURL   string // of the portal, without a slash at the end
-	Recipient string // email address
-	Account   string // name of the account
-	Actor     string // an email, or "Operator"
-	Label     string // of the key; for a changed email, the new one
-	Key       string // masked key
-	Leaked    string // where the key was found; empty unless it was reported as leaked
-	Reason    string // of the revocation; may be empty
-	Device    string // such as "Firefox on Linux"; may be empty
-	Address   string // IP address of the actor; may be empty
-	At        Moment // of the change
-	Token     string // of the link; may be empty
-	Owner     bool   // an invited person joins as an owner
-	Expires   Moment // of an invitation
+	Kind      models.Action // or one of the other kinds of package models
+	Product   string        // name of the product
+	BaseURL   string        // of the portal, without a slash at the end
+	Recipient string        // email address
+	Account   string        // name of the account
+	Actor     string        // an email, or "Operator"
+	Label     string        // of the key; for a changed email, the new one
+	Key       string        // masked key
+	Reason    string        // of the revocation; may be empty
+	Detail    string        // of the activity; may be empty
+	Device    string        // such as "Firefox on Linux"; may be empty
+	Address   string        // IP address of the actor; may be empty
+	At        Moment        // of the change
+	Token     string        // of the link; may be empty
+	Owner     bool          // an invited person joins as an owner
+	Expires   Moment        // of an invitation
 
-	Keys []ExpiringKey // nil unless the mail is about them
+	EmailFreed bool // see [models.Mail.EmailFreed]
+
+	Keys     []MailKey // that expire or leaked; nil unless the mail is about them
+	MoreKeys bool      // more keys leaked than Keys lists
 }
 
-// ExpiringKey is a key in an email about its expiry.
-type ExpiringKey struct {
-	Label   string
-	Key     string // masked
-	Expires Moment
-}
-
-// signInChanges are the kinds of emails that share the file sign_in_changed.txt, and their text.
-var signInChanges = map[string]string{ //nolint:gosec // no credentials
-	"authenticator.enabled":  "Two-step verification was turned on",
-	"authenticator.disabled": "Two-step verification was turned off",
-	"recovery_codes.renewed": "The recovery codes were replaced",
-	"passkey.added":          "A passkey was added",
-	"passkey.removed":        "A passkey was removed",
-	"identity.connected":     "Sign-in with another provider was connected",
-	"identity.disconnected":  "Sign-in with another provider was disconnected",
-	"second_factor.reset":    "Two-step verification and all passkeys were removed",
+// MailKey is a key in an email about keys that expire or leaked.
+type MailKey struct {
+	Label  string
+	Key    string // masked
+	Leaked string // who reported it and where it was found; empty for a key that expires
+	At     Moment // when it expires or was revoked
 }
 
 // Change returns the text for a change of how the recipient signs in.
-func (m Mail) Change() string { return signInChanges[m.Kind] }
+func (m Mail) Change() string { return textOf(m.Kind).Changed }
 
 // MailContent is a rendered email.
 type MailContent struct{ Subject, Text, HTML string }
@@ -109,7 +103,7 @@ func NewMails() (*Mails, error) {
 
 // Render returns the content of an email, or an error if the kind has no file.
 func (m *Mails) Render(mail Mail) (MailContent, error) {
-	file := strings.ReplaceAll(mail.Kind, ".", "_")
+	file := strings.ReplaceAll(string(mail.Kind), ".", "_")
 	if mail.Change() != "" {
 		file = "sign_in_changed"
 	}
@@ -138,7 +132,7 @@ func (m *Mails) Render(mail Mail) (MailContent, error) {
 		blocks = append(blocks, parts["footnote"])
 	}
 	blocks = append(blocks, "-- \nAn automatic message from "+mail.Product+", "+mail.BaseURL)
-	return MailContent{parts["subject"], strings.Join(blocks, "\n\n") + "\n", page.String()}, nil
+	return MailContent{Subject: parts["subject"], Text: strings.Join(blocks, "\n\n") + "\n", HTML: page.String()}, nil
 }
 
 // paragraphs returns the lines of each paragraph. An empty line separates paragraphs.

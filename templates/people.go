@@ -6,15 +6,13 @@ import (
 	"portal/models"
 )
 
-// PeoplePage is /people. As a fragment it updates the page after a role was changed.
+// PeoplePage is /people.
 type PeoplePage struct {
 	Form *InvitationForm // nil for members
 	List PeopleList
 }
 
 func (PeoplePage) screen() screen { return screen{file: "people/index.html", section: SectionPeople} }
-
-func (PeoplePage) fragment() string { return "people-changed" }
 
 // InvitationForm is the form that invites a person.
 type InvitationForm struct {
@@ -78,6 +76,8 @@ type PersonRow struct {
 	LastSignIn  *Moment // nil if the person has never signed in
 	Confirming  bool    // the row confirms the removal
 	Promoting   bool    // the row confirms that the person becomes an owner
+	Demoting    bool    // the row confirms that the person becomes a member
+	LastOwner   bool    // the person can neither become a member nor be removed
 	Keys        int     // active keys that the person has generated, for the confirmation
 	Focused     bool    // the Remove button takes the focus
 	RoleFocused bool    // the button that changes the role takes the focus

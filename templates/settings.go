@@ -4,6 +4,7 @@ package templates
 type SettingsPage struct {
 	Name      AccountNameForm
 	TwoStep   TwoStepRequirement
+	Webhooks  bool           // the account can have webhooks
 	KeyExpiry *KeyExpiryRule // nil: keys need no expiry
 }
 

@@ -22,9 +22,9 @@ import (
 // or ".".
 //
 //go:embed layouts/*.html partials/*.html
-//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html documentation/*.html
+//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html calls/*.html documentation/*.html
 //go:embed errors/*.html identities/*.html integration/*.html password_resets/*.html people/*.html
-//go:embed rotations/*.html settings/*.html sign_in/*.html usage/*.html
+//go:embed rotations/*.html settings/*.html sign_in/*.html usage/*.html webhooks/*.html
 var files embed.FS
 
 // isShared reports whether every screen can use the templates of a file.
@@ -43,6 +43,7 @@ type screen struct {
 	file    string
 	layout  string
 	section Section // the current entry of the navigation
+	refresh string  // URL that replaces the page after a while without JavaScript; empty: none
 }
 
 // The layouts. A screen that names none gets layoutPortal if the user is signed in, otherwise
@@ -60,6 +61,7 @@ type Section string
 const (
 	SectionAPIKeys   Section = "api-keys"
 	SectionAgents    Section = "agents"
+	SectionCalls     Section = "calls"
 	SectionUsage     Section = "usage"
 	SectionIntegrate Section = "integrate"
 	SectionActivity  Section = "activity"
@@ -79,8 +81,12 @@ type Frame struct {
 	Account string // name of the account; empty for a visitor
 	Email   string // of the signed-in user
 	Owner   bool   // the user may change the account's settings
+	Voice   bool   // the portal has a LiveKit server, so the navigation leads to calls
 	Notice  string // message for the live region
-	Now     string // server time, RFC 3339
+	Support string // URL of the support; may be empty
+	// OperatorNotice stands above the page, such as for maintenance; may be empty.
+	OperatorNotice string
+	Now            string // server time, RFC 3339
 }
 
 // Templates holds the screens. It is safe for concurrent use.
@@ -111,7 +117,7 @@ func New(assetURL func(name string) (string, error)) (*Templates, error) {
 				return nil, err
 			}
 		}
-		return set, nil
+		return set, parseIcons(set)
 	})
 	shared := sync.OnceValues(func() (*template.Template, error) { return clone(base) })
 	t := &Templates{screens: map[string]parser{}, fragments: map[string]parser{}}
@@ -180,6 +186,19 @@ func parse(set *template.Template, name string) error {
 	return nil
 }
 
+// parseIcons adds the template "icon", which shows the icon with a name. A template cannot execute
+// another one whose name it computes.
+func parseIcons(set *template.Template) error {
+	var choice strings.Builder
+	for _, icon := range set.Templates() {
+		if name, ok := strings.CutPrefix(icon.Name(), "icon-"); ok {
+			fmt.Fprintf(&choice, `{{if eq . %q}}{{template %q}}{{end}}`, name, icon.Name())
+		}
+	}
+	_, err := set.New("icon").Parse(choice.String())
+	return err
+}
+
 // Page renders a page inside its layout.
 func (t *Templates) Page(frame Frame, page Page) ([]byte, error) {
 	s := page.screen()
@@ -203,7 +222,8 @@ func (t *Templates) Page(frame Frame, page Page) ([]byte, error) {
 		Frame
 		Section Section
 		Page    Page
-	}{frame, s.section, page})
+		Refresh string
+	}{Frame: frame, Section: s.section, Page: page, Refresh: s.refresh})
 }
 
 // Fragment renders a fragment, followed by the notice if it is not empty.

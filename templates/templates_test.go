@@ -2,6 +2,7 @@ package templates_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 	"portal/templates"
 )
 
@@ -99,15 +101,52 @@ func TestAMissingAssetFailsThePage(t *testing.T) {
 	}
 }
 
+func TestEveryActionHasOneText(t *testing.T) {
+	set, err := templates.New(func(name string) (string, error) { return "/" + name, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var actions []models.Action
+	for _, group := range templates.ActionGroups {
+		for _, text := range group.Actions {
+			actions = append(actions, text.Action)
+			item := templates.ActivityItem{Activity: models.Activity{Action: text.Action}}
+			html, err := set.Fragment(templates.ActivityPage{Days: templates.ActivityDays([]templates.ActivityItem{item})}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(html), `<svg class="icon"`) || len(text.Sentence) == 0 || text.Name == "" {
+				t.Errorf("%s has no icon, sentence or name", text.Action)
+			}
+		}
+	}
+	slices.Sort(actions)
+	if want := modelstest.Actions(t); !slices.Equal(actions, want) {
+		t.Errorf("the table has %q, want %q", actions, want)
+	}
+}
+
+func TestRepeatedActivityHasItsNumber(t *testing.T) {
+	set, err := templates.New(func(name string) (string, error) { return "/" + name, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := templates.ActivityItem{Activity: models.Activity{Action: models.ActionPasswordRefused, Count: 1, Repeats: 9}}
+	html, err := set.Fragment(templates.ActivityPage{Days: templates.ActivityDays([]templates.ActivityItem{item})}, "")
+	if err != nil || !strings.Contains(string(html), "entered an incorrect current password 10 times") {
+		t.Errorf("%v:\n%s", err, html)
+	}
+}
+
 func TestChangeOfSignInHasAMail(t *testing.T) {
 	mails, err := templates.NewMails()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[string]string{
-		"authenticator.disabled": "Two-step verification was turned off for ada@example.com.",
-		"codes.refused":          "Otherwise change your password on the Account page.",
-		"second_factor.reset":    "Two-step verification and all passkeys were removed for ada@example.com.",
+	for kind, want := range map[models.Action]string{
+		models.ActionTOTPOff:           "Two-step verification was turned off for ada@example.com.",
+		models.ActionCodesRefused:      "Otherwise change your password on the Account page.",
+		models.ActionSecondFactorReset: "Two-step verification and all passkeys were removed for ada@example.com.",
 	} {
 		mail, err := mails.Render(templates.Mail{Kind: kind, Recipient: "ada@example.com"})
 		if err != nil || !strings.Contains(mail.Text, want) || !strings.Contains(mail.HTML, want) {

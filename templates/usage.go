@@ -15,10 +15,15 @@ type UsagePage struct {
 	Export  string      // URL of the CSV file
 	Sources []KeySource // of the key of the chart
 
+	Columns []Column // of the table of keys, or of the sources of the key
+
 	Keys           []UsageRow // empty if the account had no keys in the period
 	Keyless        bool       // it has none at all
 	Total, Refused Count
 	Limited        bool // there are more keys
+	Voice          bool // the table has minutes
+	Minutes        Count
+	CallLimits     string // of the key of the chart, such as "3 of 5 calls"; empty: none
 }
 
 // MaxKeys is the number of keys that the page counts if it is limited.
@@ -32,6 +37,7 @@ func (UsagePage) fragment() string { return "usage" }
 type ChartedKey struct {
 	models.Key
 
+	Expired  bool
 	LastUsed *Moment // nil if never used
 	Created  Moment
 	Creator  string // email of the user who generated the key; empty if unknown or the only one
@@ -71,5 +77,13 @@ type UsageRow struct {
 
 	URL               string // of the chart of this key
 	Requests, Refused Count
-	Charted, Expired  bool // the chart is about this key; the key has expired
+	Minutes           Count // of calls
+	Expired           bool
+}
+
+// Column is the header of a column by which a table can be sorted.
+type Column struct {
+	ID, Name string
+	URL      string // sorts by the column, or reverses the order
+	Order    string // "ascending" or "descending", for aria-sort; empty: another column sorts
 }

@@ -70,6 +70,7 @@ type UsageBar struct {
 	AcceptedY, AcceptedHeight int
 	RefusedY, RefusedHeight   int
 	Last                      bool // the current hour or day
+	Late                      bool // in the second half of the chart
 }
 
 // NewUsageChart returns the chart of a usage in a span that ends now, with the oldest bar first.
@@ -84,6 +85,7 @@ func NewUsageChart(usage models.KeyUsage, span models.UsageSpan, now time.Time) 
 	chart.Top, chart.Middle = Count(top), Count(top/2)
 	for i, start := range starts {
 		chart.Bars[i] = newUsageBar(usage.Requests[i], usage.Refusals[i], top)
+		chart.Bars[i].Late = i >= len(starts)/2
 		chart.setTime(&chart.Bars[i], start, len(starts)-1-i)
 	}
 	for i := range chart.Bars {

@@ -74,8 +74,11 @@ func TestUsageChartHasBarsTicksAndTotals(t *testing.T) {
 	}
 	unused := models.KeyUsage{Requests: make([]int64, 24), Refusals: make([]int64, 24)}
 	hours := templates.NewUsageChart(unused, models.Hours(24), now)
-	if hours.Busiest != nil || hours.Top != 2 || hours.First() != "28 Feb 2026, 23:00 UTC" || hours.Bars[5].Tick != "04:00" || hours.Bars[23].Tick != "Now" {
-		t.Errorf("without requests: %+v", hours)
+	if hours.Busiest != nil || hours.Top != 2 || hours.First() != "28 Feb 2026, 23:00 UTC" || len(hours.Bars) != 24 {
+		t.Fatalf("without requests: %+v", hours)
+	}
+	if early, last := hours.Bars[5].Tick, hours.Bars[23].Tick; early != "04:00" || last != "Now" {
+		t.Errorf("the ticks are %q and %q", early, last)
 	}
 }
 

@@ -109,7 +109,7 @@ func (t *tenant) addKeys(ctx context.Context, n int) error {
 	}
 	now := time.Now().UTC().Format("2006-01-02 15:04:05-07:00")
 	for i := range n {
-		key := apiKey{newID(), newSecret(), t.accountID, newID()}
+		key := apiKey{id: newID(), secret: newSecret(), accountID: t.accountID, agentID: newID()}
 		if i%maxKeys > 0 {
 			key.accountID, key.agentID = t.keys[i-1].accountID, t.keys[i-1].agentID
 		} else {

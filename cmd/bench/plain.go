@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -59,7 +61,7 @@ func plainHandler(use ...gin.HandlerFunc) http.Handler {
 			AccessToken string `json:"access_token"`
 			TokenType   string `json:"token_type"`
 			ExpiresIn   int    `json:"expires_in"` // seconds
-		}{signed, "Bearer", 600})
+		}{AccessToken: signed, TokenType: "Bearer", ExpiresIn: 600})
 	})
 	return engine
 }
@@ -67,13 +69,29 @@ func plainHandler(use ...gin.HandlerFunc) http.Handler {
 // portalMiddleware returns the middleware with which the portal serves its API.
 func portalMiddleware() []gin.HandlerFunc {
 	metrics, _ := middleware.Metrics(prometheus.NewRegistry()) // a new registry has no duplicates
-	logger := slog.New(slog.NewJSONHandler(bufio.NewWriterSize(os.Stderr, 64<<10), nil))
+	lines := &lineWriter{buffer: bufio.NewWriterSize(os.Stderr, 64<<10)}
+	logger := slog.New(struct {
+		slog.Handler
+		io.Writer
+	}{slog.NewJSONHandler(lines, nil), lines})
 	noPage := func(string) bool { return false }
 	render := func(c *gin.Context, _ error) { c.AbortWithStatus(http.StatusInternalServerError) }
 	return []gin.HandlerFunc{
 		middleware.RequestID(), metrics, middleware.AccessLog(logger),
 		middleware.SecurityHeaders(&url.URL{Scheme: "http", Host: host}, noPage), middleware.Recovery(logger, render),
 	}
+}
+
+// lineWriter buffers the lines of an access log.
+type lineWriter struct {
+	mu     sync.Mutex
+	buffer *bufio.Writer
+}
+
+func (w *lineWriter) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buffer.Write(line)
 }
 
 func (b *bench) startPlain(ctx context.Context, key apiKey, options string) (*server, error) {

@@ -77,7 +77,7 @@ func (b *bench) start(ctx context.Context, key apiKey, args []string, env ...str
 		cancel()
 		return nil, err
 	}
-	s := &server{address, metrics, child, log, cancel}
+	s := &server{address: address, metrics: metrics, child: child, log: log, cancel: cancel}
 	b.servers = append(b.servers, s)
 	waiting, done := context.WithTimeout(ctx, 3*stopTimeout)
 	defer done()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,14 +35,30 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 
 type accountListCommand struct{ listFlags }
 
+// accountRow is an account in a list.
+type accountRow struct {
+	api.Account
+
+	Keys       int        `json:"keys"` // active ones
+	Users      int        `json:"users"`
+	LastUsedAt *time.Time `json:"lastUsedAt"` // the last request with one of its keys
+}
+
 func (c accountListCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
-		return listing[models.Account, api.Account]{
-			fetch:  func(page models.Page) (models.List[models.Account], error) { return store.Accounts.List(ctx, page) },
-			row:    api.NewAccount,
-			header: "ID\tNAME\tSTATE\tCREATED",
-			line: func(row api.Account) string {
-				return strings.Join([]string{row.ID.String(), row.Name, state(row.Disabled), row.CreatedAt.Format(time.RFC3339)}, "\t")
+		return listing[models.AccountSummary, accountRow]{
+			fetch: func(page models.Page) (models.List[models.AccountSummary], error) {
+				return store.Accounts.Summaries(ctx, page)
+			},
+			row: func(account models.AccountSummary) accountRow {
+				return accountRow{Account: api.NewAccount(account.Account), Keys: account.Keys, Users: account.Users, LastUsedAt: account.LastUsedAt}
+			},
+			header: "ID\tNAME\tSTATE\tCREATED\tKEYS\tUSERS\tLAST USED",
+			line: func(row accountRow) string {
+				return strings.Join([]string{
+					row.ID.String(), row.Name, state(row.Disabled), moment(&row.CreatedAt),
+					strconv.Itoa(row.Keys), strconv.Itoa(row.Users), moment(row.LastUsedAt),
+				}, "\t")
 			},
 		}.write(t.out, c.listFlags)
 	})
@@ -78,6 +96,67 @@ func (c accountSwitchCommand) Run(ctx context.Context, t terminal) error {
 		}
 		return t.say("account %q is %s", account.Name, outcome)
 	})
+}
+
+type accountSetLimitsCommand struct {
+	accountFlag
+
+	Calls           *int64 `placeholder:"N" help:"Calls at a time, 1 to 10,000; 0: no limit."`
+	MinutesPerCall  *int64 `placeholder:"N" help:"Minutes a call, 1 to 1,440; 0: no limit."`
+	MinutesPerMonth *int64 `placeholder:"N" help:"Minutes a calendar month (UTC), 1 to 10,000,000; 0: no limit."`
+}
+
+// Run changes the limits that have a flag.
+func (c accountSetLimitsCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		limits := account.Limits
+		for _, limit := range []struct{ flag, field *int64 }{
+			{c.Calls, &limits.Calls}, {c.MinutesPerCall, &limits.MinutesPerCall}, {c.MinutesPerMonth, &limits.MinutesPerMonth},
+		} {
+			if limit.flag != nil {
+				*limit.field = *limit.flag
+			}
+		}
+		account, err := store.Accounts.SetLimits(ctx, account.ID, limits, models.Operator())
+		if err != nil {
+			return err
+		}
+		return t.say("account %q has these limits: %s", account.Name, account.Limits)
+	})
+}
+
+type accountEraseCommand struct {
+	accountFlag
+
+	Name string `required:"" placeholder:"NAME" help:"The account's name, as a safeguard."`
+}
+
+func (c accountEraseCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		if c.Name != account.Name {
+			return fmt.Errorf("--name: the name of the account is %q", account.Name)
+		}
+		err := store.Erasures.BeginAccount(ctx, account.ID)
+		if errors.Is(err, models.ErrAccountEnabled) {
+			return fmt.Errorf("%w; disable it first with: portal account disable --account %s", err, c.Account)
+		}
+		if err == nil {
+			err = finishErasures(ctx, store)
+		}
+		if err != nil {
+			return err
+		}
+		return t.say("account %q is erased; its id %s and the time are kept", account.Name, account.ID)
+	})
+}
+
+// finishErasures finishes the erasures that have begun.
+func finishErasures(ctx context.Context, store *models.Store) error {
+	err := store.Erasures.Finish(ctx)
+	if err != nil {
+		err = fmt.Errorf("the erasure has begun, and a running portal finishes it within an hour: %w", err)
+	}
+	return err
 }
 
 // accountFlag names an account.
@@ -129,5 +208,9 @@ func forOperator(err error) error {
 	case invalid.Field == "password": // from standard input
 		return errors.New(invalid.Message)
 	}
-	return fmt.Errorf("--%s: %s", invalid.Field, invalid.Message)
+	flag := strings.ToLower(capital.ReplaceAllString(invalid.Field, "-$0"))
+	return fmt.Errorf("--%s: %s", flag, invalid.Message)
 }
+
+// capital begins another word of a field, such as minutesPerCall, whose flag is --minutes-per-call.
+var capital = regexp.MustCompile(`[A-Z]`)

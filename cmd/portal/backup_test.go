@@ -1,15 +1,21 @@
 package main
 
 import (
+	"errors"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/modelstest/postgres"
+	"portal/models/modelstest/subprocess"
 )
 
 func TestBackupAndRestoreUnderRunningInstances(t *testing.T) {
@@ -32,6 +38,8 @@ func TestBackupAndRestoreUnderRunningInstances(t *testing.T) {
 			t.Fatalf("%+v", backup)
 		}
 		portal(t, databaseEnv(url), "", "backup", file).failsWith(t, file, "exists")
+		portal(t, databaseEnv(url), "", "backup", "--keep", "14", file).failsWith(t, "--keep", "directory")
+		portal(t, databaseEnv(url), "", "backup", "--keep=-1", filepath.Dir(file)).failsWith(t, "--keep", "above 0")
 
 		mustPortal(t, databaseEnv(url), "", "key", "revoke", "--id", account.key.ID.String())
 		restored := portal(t, databaseEnv(url), "", "restore", file)
@@ -58,6 +66,70 @@ func TestRestoreOfALostDatabaseNamesTheChoices(t *testing.T) {
 		failsWith(t, "is not a backup of PostgreSQL")
 	mustPortal(t, lost, "", "restore", "--revoke-all-keys", file)
 	start(t, append(lost, anyPort)).answers(t, account.secret, http.StatusUnauthorized)
+}
+
+// The commands are those of the guide. A state that PostgreSQL itself recovers has the revoked key.
+func TestAPastMomentIsRestoredWithoutRevivingKeys(t *testing.T) {
+	t.Parallel()
+	folder := modelstest.Value(os.MkdirTemp("", "portal-recovery-"))(t) //nolint:usetesting // the server's user cannot enter t.TempDir
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	asServer := func(commands string) {
+		t.Helper()
+		shell := bashCommand(t, folder, nil, commands)
+		shell.Env = []string{"PATH=" + modelstest.Value(postgres.FindPrograms())(t) + ":" + os.Getenv("PATH")}
+		shell.SysProcAttr = &syscall.SysProcAttr{Credential: postgres.ServerUser()}
+		// A file, because the server that the commands start inherits it.
+		log := modelstest.Value(os.Create(filepath.Join(t.TempDir(), "log")))(t)
+		defer log.Close()
+		shell.Stdout, shell.Stderr = log, log
+		if err := shell.Run(); err != nil {
+			t.Fatalf("%v: %s\n%s", err, readFile(t, log.Name()), commands)
+		}
+	}
+	if owner := postgres.ServerUser(); owner != nil {
+		modelstest.Must(t, os.Chown(folder, int(owner.Uid), int(owner.Gid)))
+	}
+	asServer("mkdir wal")
+	cluster := modelstest.OwnCluster(t, "archive_mode=on", "archive_command='cp %p "+folder+"/wal/%f'")
+	url := cluster.URL("postgres")
+	server := modelstest.Value(neturl.Parse(url))(t)
+	modelstest.Exec(t, url, "ALTER ROLE portal PASSWORD 'its-password'")
+	asServer("pg_basebackup -h 127.0.0.1 -U portal -p " + server.Port() + " -D base")
+
+	store := modelstest.Open(t, url, models.Options{})
+	account := createAccount(t, store)
+	database := modelstest.OpenDatabase(t, url)
+	var moment string
+	modelstest.Must(t, database.QueryRowContext(t.Context(), "SELECT now()::text").Scan(&moment))
+	modelstest.Value(store.Keys.Revoke(t.Context(), account.ID, account.key.ID, "", models.Operator()))(t)
+	modelstest.Value(store.Agents.Rename(t.Context(), account.ID, account.agentID, "Renamed", models.Operator()))(t)
+	var segment string
+	modelstest.Must(t, database.QueryRowContext(t.Context(), "SELECT pg_walfile_name(pg_switch_wal())").Scan(&segment))
+	modelstest.Eventually(t, "the revocation is archived", func() bool {
+		var archived bool
+		err := database.QueryRowContext(t.Context(), "SELECT last_archived_wal = '"+segment+"' FROM pg_stat_archiver").Scan(&archived)
+		return err == nil && archived
+	})
+
+	blocks := shellBlocks(t, "operations/backup.md")["PostgreSQL's own backups"]
+	port := modelstest.Value(subprocess.FreePort())(t)
+	documented := strings.NewReplacer("5433", strconv.Itoa(port), "/var/backups/postgresql", folder, "/var/lib/postgresql", folder,
+		"2026-11-23 09:00:00 UTC", moment, "/portal'", "/postgres?sslmode=disable'")
+	t.Cleanup(func() { asServer("pg_ctl -D recovered --mode immediate stop") })
+	asServer(documented.Replace(blocks[0]))
+	recovered := modelstest.Open(t, strings.NewReplacer("portal@", "portal:its-password@", ":"+server.Port(), ":"+strconv.Itoa(port)).Replace(url), models.Options{})
+	if _, err := recovered.API.Authenticate(t.Context(), account.secret, models.Source{}); err != nil {
+		t.Errorf("the key in the recovered state: %v", err)
+	}
+
+	dir, env := repositoryWithBinary(t)
+	bash(t, dir, append(env, databaseEnv(url)...), "", documented.Replace(blocks[1]))
+	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
+		t.Errorf("the key after the restore: %v", err)
+	}
+	if agent := modelstest.Value(store.Agents.Find(t.Context(), account.ID, account.agentID))(t); agent.Name == "Renamed" {
+		t.Error("the agent has not the name of the past moment")
+	}
 }
 
 // TestNoCommandLineHasTheDatabasePassword replaces pg_dump with a script that records its input.

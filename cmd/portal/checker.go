@@ -177,6 +177,19 @@ func (c *checker) networks(name, value string) (all []netip.Prefix) {
 	return all
 }
 
+// exactNetworks parses networks whose host bits are zero.
+func (c *checker) exactNetworks(name, value string) (all []netip.Prefix) {
+	for field := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+		network, err := netip.ParsePrefix(field)
+		if err != nil || network != network.Masked() {
+			c.add(name, "invalid network %q; write networks in CIDR form with host bits of zero, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", field)
+			continue
+		}
+		all = append(all, network)
+	}
+	return all
+}
+
 // rate parses requests per second and burst, such as 50:100, or off.
 func (c *checker) rate(name, value string) middleware.RateLimit {
 	if value == "off" {
@@ -247,6 +260,17 @@ func (c *checker) productName(name, value string) string {
 	return value
 }
 
+const maxNotice = 200
+
+// notice returns the trimmed text, which must be one line. An empty value is valid.
+func (c *checker) notice(name, value string) string {
+	value = strings.TrimSpace(value)
+	if length := utf8.RuneCountInString(value); length > maxNotice || strings.ContainsFunc(value, unicode.IsControl) {
+		c.add(name, "invalid text of %d characters; use at most %d, without control characters", length, maxNotice)
+	}
+	return value
+}
+
 // link checks a URL with one of the schemes. An empty value is valid.
 func (c *checker) link(name, value string, schemes ...string) string {
 	if value == "" {
@@ -278,6 +302,15 @@ func (c *checker) token(name, value string) string {
 		return value
 	}
 	return c.secret(name, value)
+}
+
+// previousToken checks the token that clients may still send while they change to the token of the
+// variable name.
+func (c *checker) previousToken(name, current, value string) string {
+	if value != "" && current == "" {
+		c.add(name+"_PREVIOUS", "%s is not set; set it to the new token, or unset both", name)
+	}
+	return c.token(name+"_PREVIOUS", value)
 }
 
 // database checks a database URL. The message does not contain it, because it may contain a

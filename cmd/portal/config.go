@@ -39,7 +39,8 @@ type config struct {
 	LogLevel       string `env:"PORTAL_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default: ${default}."`
 
 	Name            string `env:"PORTAL_NAME" default:"Voice Portal" placeholder:"NAME" help:"Name of the product on every page. Default: ${default}."`
-	SupportURL      string `env:"PORTAL_SUPPORT_URL" placeholder:"URL" help:"Where users get help with a forgotten password: an https:, http: or mailto: URL."`
+	Notice          string `env:"PORTAL_NOTICE" placeholder:"TEXT" help:"Sentence above every page, such as for maintenance, of at most 200 characters. Default: none."`
+	SupportURL      string `env:"PORTAL_SUPPORT_URL" placeholder:"URL" help:"Where users get help: an https:, http: or mailto: URL."`
 	SecurityContact string `env:"PORTAL_SECURITY_CONTACT" placeholder:"URL" help:"Contact for vulnerability reports in security.txt: an https: or mailto: URL."`
 
 	OIDCIssuer     string `env:"PORTAL_OIDC_ISSUER" name:"oidc-issuer" placeholder:"URL" help:"Issuer of the OpenID Connect provider that users can sign in with."`
@@ -58,11 +59,17 @@ type config struct {
 	LeaksGitHubKeysURL string `env:"PORTAL_LEAKS_GITHUB_KEYS_URL" name:"leaks-github-keys-url" placeholder:"URL" help:"Public keys of GitHub's secret scanning, whose reports then revoke leaked keys: https://api.github.com/meta/public_keys/secret_scanning. Default: off."`
 	LeaksGitLabKeysURL string `env:"PORTAL_LEAKS_GITLAB_KEYS_URL" name:"leaks-gitlab-keys-url" placeholder:"URL" help:"Public keys of GitLab's partner programme, as GitLab gives it on enrolment. Default: off."`
 
+	Webhooks        string `env:"PORTAL_WEBHOOKS" default:"on" placeholder:"ON|OFF" help:"Webhooks of accounts: on or off. Default: ${default}."`
+	WebhookNetworks string `env:"PORTAL_WEBHOOK_NETWORKS" placeholder:"CIDR,..." help:"Networks that webhooks may be sent to although they are not public. Default: none."`
+
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
 	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
 	OperatorToken  string `kong:"-" env:"PORTAL_OPERATOR_TOKEN"`
 	LeaksToken     string `kong:"-" env:"PORTAL_LEAKS_TOKEN"`
+
+	OperatorTokenPrevious string `kong:"-" env:"PORTAL_OPERATOR_TOKEN_PREVIOUS"`
+	LeaksTokenPrevious    string `kong:"-" env:"PORTAL_LEAKS_TOKEN_PREVIOUS"`
 
 	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
 	OIDCClientSecret string `kong:"-" env:"PORTAL_OIDC_CLIENT_SECRET"`
@@ -82,7 +89,7 @@ type settings struct {
 	secretPrevious string
 	spans          *spanReceiver // nil: no traces
 
-	name, supportURL, securityContact string
+	name, notice, supportURL, securityContact string
 
 	sessionIdle, sessionMax, keyMaxLifetime time.Duration
 	signInLimit                             int
@@ -97,6 +104,11 @@ type settings struct {
 	rateLimit      middleware.RateLimit
 	operatorToken  string
 	scanners       deps.Scanners
+
+	operatorTokenPrevious string // accepted too
+
+	webhooksOff     bool
+	webhookNetworks []netip.Prefix
 }
 
 const (
@@ -137,13 +149,21 @@ func (c *config) parse() (settings, error) {
 		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
 		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
 		operatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
+
+		operatorTokenPrevious: check.previousToken("PORTAL_OPERATOR_TOKEN", c.OperatorToken, c.OperatorTokenPrevious),
+
 		scanners: deps.Scanners{
 			GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
 			GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
 			GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
+
+			GitLabTokenPrevious: check.previousToken("PORTAL_LEAKS_TOKEN", c.LeaksToken, c.LeaksTokenPrevious),
 		},
+		webhooksOff:     check.choice("PORTAL_WEBHOOKS", c.Webhooks, "off", "on"),
+		webhookNetworks: check.exactNetworks("PORTAL_WEBHOOK_NETWORKS", c.WebhookNetworks),
 		provider:        check.provider(c),
 		name:            check.productName("PORTAL_NAME", c.Name),
+		notice:          check.notice("PORTAL_NOTICE", c.Notice),
 		supportURL:      check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 	}

@@ -46,12 +46,22 @@ func TestDefaults(t *testing.T) {
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
-	if s.addr != "127.0.0.1:8080" || s.metricsAddr != "" || s.widgetTokenTTL != 10*time.Minute || !slices.Equal(s.widgetTokenAlg, []widget.Algorithm{widget.EdDSA}) ||
-		s.database != (databaseConfig{url: "sqlite:data/portal.db", directory: "data"}) || s.secret != "" || s.secretPrevious != "" ||
-		s.sessionIdle != 12*time.Hour || s.sessionMax != 720*time.Hour || s.signInLimit != defaultSignInLimit ||
-		s.rateLimit != (middleware.RateLimit{PerSecond: 50, Burst: 100}) || s.name != "Voice Portal" || s.baseURL != nil || len(s.trustedProxies) > 0 {
-		t.Errorf("got %+v", s)
-	}
+	modelstest.Facts(t, s, map[string]bool{
+		"address":          s.addr == "127.0.0.1:8080",
+		"metrics address":  s.metricsAddr == "",
+		"token TTL":        s.widgetTokenTTL == 10*time.Minute,
+		"token algorithms": slices.Equal(s.widgetTokenAlg, []widget.Algorithm{widget.EdDSA}),
+		"database":         s.database == databaseConfig{url: "sqlite:data/portal.db", directory: "data"},
+		"secret":           s.secret == "",
+		"previous secret":  s.secretPrevious == "",
+		"session idle":     s.sessionIdle == 12*time.Hour,
+		"session maximum":  s.sessionMax == 720*time.Hour,
+		"sign-in limit":    s.signInLimit == defaultSignInLimit,
+		"rate limit":       s.rateLimit == middleware.RateLimit{PerSecond: 50, Burst: 100},
+		"name":             s.name == "Voice Portal",
+		"base URL":         s.baseURL == nil,
+		"trusted proxies":  len(s.trustedProxies) == 0,
+	})
 }
 
 func TestAnEmptyVariableMeansNotSet(t *testing.T) {
@@ -97,33 +107,38 @@ var together = map[string]map[string]string{
 	"PORTAL_OIDC_": {
 		"PORTAL_OIDC_ISSUER": "https://login.example.com", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2", "PORTAL_OIDC_NAME": "Acme ID",
 	},
-	"PORTAL_SMTP_URL":  {"PORTAL_MAIL_FROM": "portal@example.com"},
-	"PORTAL_MAIL_FROM": {"PORTAL_SMTP_URL": "smtp://mail.example.com"},
+	"PORTAL_SMTP_URL":       {"PORTAL_MAIL_FROM": "portal@example.com"},
+	"PORTAL_MAIL_FROM":      {"PORTAL_SMTP_URL": "smtp://mail.example.com"},
+	"PORTAL_OPERATOR_TOKEN": {"PORTAL_OPERATOR_TOKEN": goodSecret},
+	"PORTAL_LEAKS_TOKEN":    {"PORTAL_LEAKS_TOKEN": goodSecret},
 }
 
 // values has a value of each variable, and more. No message may contain "hunter".
 var values = map[string]struct{ valid, invalid []string }{
-	"PORTAL_ADDR":               {[]string{":8080", "[::1]:0"}, []string{"8080", "127.0.0.1:70000", "127.0.0.1:"}},
-	"DATABASE_URL":              {nil, []string{"mysql://root:hunter2@localhost/db", "sqlite:", "portal.db"}},
-	"PORTAL_BASE_URL":           {[]string{"https://portal.example.com/"}, []string{"portal.example.com"}}, // see TestPublicURLs
-	"PORTAL_SECRET":             {[]string{goodSecret}, []string{"hunter3", goodSecret[1:]}},
-	"PORTAL_SECRET_PREVIOUS":    {[]string{goodSecret}, []string{"hunter4"}},
-	"PORTAL_OPERATOR_TOKEN":     {[]string{goodSecret}, []string{"hunter5", goodSecret[1:], goodSecret + "\n", goodSecret + " " + goodSecret}},
-	"PORTAL_WIDGET_TOKEN_TTL":   {[]string{"1m", "1h"}, []string{"2h", "59s", "1h1s", "600"}},
-	"PORTAL_WIDGET_TOKEN_ALG":   {[]string{"ES256", "ES256,EdDSA", "EdDSA, ES256"}, []string{"RS256", "eddsa", "none", "ES256,", "ES256,ES256"}},
-	"PORTAL_RATE_LIMIT":         {[]string{"off", "1:1"}, []string{"many", "50", "0:100", "50:-1", "50:100:1"}},
-	"PORTAL_TRUSTED_PROXIES":    {[]string{"10.0.0.0/8, fd00::/8"}, []string{"10.0.0.1", "10.0.0.0/33"}},
-	"PORTAL_SESSION_IDLE":       {nil, []string{"half a day", "0s"}},
-	"PORTAL_SESSION_MAX":        {[]string{"1s"}, []string{"-1h"}},
-	"PORTAL_KEY_MAX_LIFETIME":   {[]string{"90d", "8760h"}, []string{"90", "0d", "1.5h", "-1d", "36501d"}},
-	"PORTAL_METRICS_ADDR":       {[]string{"127.0.0.1:9090"}, []string{"localhost:http", "127.0.0.1:8080"}},
-	"PORTAL_LOG_LEVEL":          {[]string{"debug", "error"}, []string{"loud", "INFO+1"}},
-	"PORTAL_NAME":               {[]string{"Acme & Sons"}, []string{"two\nlines", " ", strings.Repeat("a", 41)}},
-	"PORTAL_SUPPORT_URL":        {[]string{"https://example.com/help?topic=portal", "mailto:help@example.com"}, []string{"javascript:alert(1)", "mailto:help", "https://", "/help"}},
-	"PORTAL_SECURITY_CONTACT":   {[]string{"mailto:security@example.com"}, []string{"security@example.com", "http://example.com", "https://example.com/a b"}},
-	"PORTAL_TEST_SIGN_IN_LIMIT": {[]string{"1000"}, []string{"none"}},
-	"PORTAL_PASSWORD_SIGN_IN":   {[]string{"on"}, []string{"never", "off"}},
-	"PORTAL_LEAKS_TOKEN":        {[]string{goodSecret}, []string{"hunter10", goodSecret[1:]}},
+	"PORTAL_ADDR":                    {[]string{":8080", "[::1]:0"}, []string{"8080", "127.0.0.1:70000", "127.0.0.1:"}},
+	"DATABASE_URL":                   {nil, []string{"mysql://root:hunter2@localhost/db", "sqlite:", "portal.db"}},
+	"PORTAL_BASE_URL":                {[]string{"https://portal.example.com/"}, []string{"portal.example.com"}}, // see TestPublicURLs
+	"PORTAL_SECRET":                  {[]string{goodSecret}, []string{"hunter3", goodSecret[1:]}},
+	"PORTAL_SECRET_PREVIOUS":         {[]string{goodSecret}, []string{"hunter4"}},
+	"PORTAL_OPERATOR_TOKEN":          {[]string{goodSecret}, []string{"hunter5", goodSecret[1:], goodSecret + "\n", goodSecret + " " + goodSecret}},
+	"PORTAL_WIDGET_TOKEN_TTL":        {[]string{"1m", "1h"}, []string{"2h", "59s", "1h1s", "600"}},
+	"PORTAL_WIDGET_TOKEN_ALG":        {[]string{"ES256", "ES256,EdDSA", "EdDSA, ES256"}, []string{"RS256", "eddsa", "none", "ES256,", "ES256,ES256"}},
+	"PORTAL_RATE_LIMIT":              {[]string{"off", "1:1"}, []string{"many", "50", "0:100", "50:-1", "50:100:1"}},
+	"PORTAL_TRUSTED_PROXIES":         {[]string{"10.0.0.0/8, fd00::/8"}, []string{"10.0.0.1", "10.0.0.0/33"}},
+	"PORTAL_SESSION_IDLE":            {nil, []string{"half a day", "0s"}},
+	"PORTAL_SESSION_MAX":             {[]string{"1s"}, []string{"-1h"}},
+	"PORTAL_KEY_MAX_LIFETIME":        {[]string{"90d", "8760h"}, []string{"90", "0d", "1.5h", "-1d", "36501d"}},
+	"PORTAL_METRICS_ADDR":            {[]string{"127.0.0.1:9090"}, []string{"localhost:http", "127.0.0.1:8080"}},
+	"PORTAL_LOG_LEVEL":               {[]string{"debug", "error"}, []string{"loud", "INFO+1"}},
+	"PORTAL_NAME":                    {[]string{"Acme & Sons"}, []string{"two\nlines", " ", strings.Repeat("a", 41)}},
+	"PORTAL_NOTICE":                  {[]string{"Maintenance on Sunday & Monday", " ", strings.Repeat("é", 200)}, []string{"two\nlines", strings.Repeat("a", 201)}},
+	"PORTAL_SUPPORT_URL":             {[]string{"https://example.com/help?topic=portal", "mailto:help@example.com"}, []string{"javascript:alert(1)", "mailto:help", "https://", "/help"}},
+	"PORTAL_SECURITY_CONTACT":        {[]string{"mailto:security@example.com"}, []string{"security@example.com", "http://example.com", "https://example.com/a b"}},
+	"PORTAL_TEST_SIGN_IN_LIMIT":      {[]string{"1000"}, []string{"none"}},
+	"PORTAL_PASSWORD_SIGN_IN":        {[]string{"on"}, []string{"never", "off"}},
+	"PORTAL_LEAKS_TOKEN":             {[]string{goodSecret}, []string{"hunter10", goodSecret[1:]}},
+	"PORTAL_OPERATOR_TOKEN_PREVIOUS": {[]string{goodSecret, goodSecret + "0"}, []string{"hunter12", goodSecret[1:]}},
+	"PORTAL_LEAKS_TOKEN_PREVIOUS":    {[]string{goodSecret}, []string{"hunter13", goodSecret + "\n"}},
 	"PORTAL_LEAKS_GITHUB_KEYS_URL": {
 		[]string{"https://api.github.com/meta/public_keys/secret_scanning", "http://127.0.0.1:8090/keys?a=b", "http://[::1]:8090/keys"},
 		[]string{"https://user:hunter9@example.com", "http://localhost:8090/keys", "http://api.github.com/keys"}, // a name is not an address
@@ -136,6 +151,8 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_LIVEKIT_API_KEY":    {nil, []string{"hunter 7", ""}},
 	"PORTAL_LIVEKIT_API_SECRET": {nil, []string{"hunter8", "", goodSecret[1:]}},
 	"PORTAL_LIVEKIT_AGENT_NAME": {[]string{"receptionist"}, []string{"hunter\n9"}},
+	"PORTAL_WEBHOOKS":           {[]string{"on", "off"}, []string{"sometimes"}},
+	"PORTAL_WEBHOOK_NETWORKS":   {[]string{"10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1/8", "10.0.0.1"}},
 	"PORTAL_OIDC_ISSUER": {
 		[]string{"https://login.example.com/realms/staff", "https://login.example.com/", "http://127.0.0.1:8090", "http://localhost"},
 		[]string{"https://root:hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},
@@ -218,6 +235,8 @@ func TestValuesThatDependOnOthers(t *testing.T) {
 		{map[string]string{"DATABASE_URL": postgres, "PORTAL_SECRET": goodSecret}, nil},
 		{map[string]string{"PORTAL_SECRET": goodSecret, "PORTAL_SECRET_PREVIOUS": goodSecret + "0"}, nil},
 		{map[string]string{"PORTAL_SECRET": goodSecret, "PORTAL_SECRET_PREVIOUS": goodSecret}, []string{"PORTAL_SECRET_PREVIOUS"}},
+		{map[string]string{"PORTAL_OPERATOR_TOKEN_PREVIOUS": goodSecret}, []string{"PORTAL_OPERATOR_TOKEN_PREVIOUS"}},
+		{map[string]string{"PORTAL_LEAKS_TOKEN_PREVIOUS": goodSecret}, []string{"PORTAL_LEAKS_TOKEN_PREVIOUS"}},
 		{map[string]string{"PORTAL_LIVEKIT_AGENT_NAME": "receptionist"}, []string{"PORTAL_LIVEKIT_AGENT_NAME"}},
 		{map[string]string{"PORTAL_OIDC_TRUST_EMAIL": "true"}, []string{"PORTAL_OIDC_TRUST_EMAIL"}},
 		// Without passwords, users sign in with a provider, a link of the operator or a

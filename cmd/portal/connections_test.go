@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"container/list"
 	"fmt"
 	"io"
 	"net"
@@ -15,20 +16,30 @@ import (
 	"portal/models/modelstest"
 )
 
+// largeResponse is more than the buffers of a connection take.
+const largeResponse = 16 << 20
+
 // boundedServer serves at most four connections, and three from one address. A request of /wait
-// runs until the end of the test.
+// runs until the end of the test, one of /read until its body is complete, and one of /large has a
+// response of largeResponse bytes. Two of them may wait for their clients.
 func boundedServer(t *testing.T) (address string, bounds *connections) {
 	t.Helper()
-	bounds = newConnections(4, 3)
+	bounds = newConnections(4, 3, 2*largeResponse)
 	end := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/wait" {
+		switch r.URL.Path {
+		case "/wait":
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-end
+		case "/read":
+			_, _ = io.Copy(io.Discard, r.Body)
+		case "/large":
+			_, _ = w.Write(make([]byte, largeResponse))
 		}
 	}))
-	server.Config.ConnState = bounds.change
+	server.Listener = bounds.listen(server.Listener)
+	bounds.bound(server.Config)
 	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(end) })
@@ -103,6 +114,89 @@ func TestAConnectionWithoutARequestIsClosedBeforeAnIdleOne(t *testing.T) {
 	}
 	if !request(idle, "/") {
 		t.Error("the idle connection was closed")
+	}
+}
+
+// awaitLength waits until a list of the server has this many connections.
+func awaitLength(t *testing.T, bounds *connections, of *list.List, n int) {
+	t.Helper()
+	modelstest.Eventually(t, "the server has seen the requests", func() bool {
+		bounds.mu.Lock()
+		defer bounds.mu.Unlock()
+		return of.Len() == n
+	})
+}
+
+func TestAConnectionTakesThePlaceOfOneWithASlowBody(t *testing.T) {
+	t.Parallel()
+	address, bounds := boundedServer(t)
+	var conns []net.Conn
+	for n := range 4 {
+		conns = append(conns, dial(t, byte(1+n%2), address))
+		_, _ = fmt.Fprint(conns[n], "POST /read HTTP/1.1\r\nHost: portal\r\nContent-Length: 2\r\n\r\nx")
+		awaitLength(t, bounds, &bounds.receiving, n+1)
+	}
+	time.Sleep(headerTime) // their bodies are late
+	if !request(dial(t, 3, address), "/wait") {
+		t.Error("the fifth connection gets no response")
+	}
+	if rest, err := io.ReadAll(conns[0]); err == nil && len(rest) > 0 {
+		t.Errorf("the first connection is still open: %q", rest)
+	}
+	for n, conn := range conns[1:] {
+		_, _ = fmt.Fprint(conn, "x")
+		if line, err := bufio.NewReader(conn).ReadString('\n'); line != "HTTP/1.1 200 OK\r\n" {
+			t.Errorf("connection %d was closed: %v", n+2, err)
+		}
+	}
+}
+
+func TestAConnectionTakesThePlaceOfOneThatReadsNoResponse(t *testing.T) {
+	t.Parallel()
+	address, bounds := boundedServer(t)
+	_, _ = fmt.Fprint(dial(t, 1, address), "GET /large HTTP/1.1\r\nHost: portal\r\n\r\n")
+	awaitLength(t, bounds, &bounds.writing, 1)
+	for range 3 {
+		if !request(dial(t, 2, address), "/wait") {
+			t.Error("a connection gets no response")
+		}
+	}
+	time.Sleep(headerTime) // the reader is late
+	if !request(dial(t, 3, address), "/wait") {
+		t.Error("the fifth connection gets no response")
+	}
+}
+
+func TestResponsesThatWaitForTheirClientsAreBounded(t *testing.T) {
+	t.Parallel()
+	address, bounds := boundedServer(t)
+	large := func(host byte) net.Conn {
+		conn := dial(t, host, address)
+		_, _ = fmt.Fprint(conn, "GET /large HTTP/1.1\r\nHost: portal\r\n\r\n")
+		return conn
+	}
+	other := large(2)
+	awaitLength(t, bounds, &bounds.writing, 1)
+	for range 3 {
+		large(1)
+	}
+	modelstest.Eventually(t, "the responses are bounded", func() bool { return bounds.countClosed() == 2 })
+	if n, _ := io.Copy(io.Discard, io.LimitReader(other, largeResponse)); n != largeResponse {
+		t.Errorf("the client at another address gets %d bytes", n)
+	}
+	if !request(dial(t, 3, address), "/") {
+		t.Error("a new connection gets no response")
+	}
+}
+
+func TestConnectionsAreCountedByNetwork(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1/32", "::ffff:192.0.2.1": "192.0.2.1/32", "2001:db8:1:2::3": "2001:db8:1::/48",
+	} {
+		if got := networkOf(&net.TCPAddr{IP: net.ParseIP(address)}).String(); got != want {
+			t.Errorf("the network of %s is %s, want %s", address, got, want)
+		}
 	}
 }
 

@@ -57,10 +57,16 @@ func existingDatabase(ctx context.Context) (databaseConfig, error) {
 		return d, err
 	}
 	version, err := database.Version(ctx, d.url)
-	if err == nil && version == "" {
-		err = fmt.Errorf("%s has no tables of the portal: correct DATABASE_URL, or create the tables with: portal migrate", database.Name(d.url))
+	switch {
+	case err == nil && version == "":
+		err = fmt.Errorf("%s has no tables of the portal", database.Name(d.url))
+	case d.isPostgres() || !errors.Is(err, fs.ErrNotExist):
+		return d, err
 	}
-	return d, err
+	if os.Getenv("DATABASE_URL") == "" { // the service probably has another database
+		return d, fmt.Errorf("%w: set DATABASE_URL, or give the file of the service's settings with --env-file FILE", err)
+	}
+	return d, fmt.Errorf("%w: correct DATABASE_URL, or create the tables with: portal migrate", err)
 }
 
 // withStore opens the store of DATABASE_URL, calls work and closes the store. Operators' commands
@@ -70,21 +76,24 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 	if err != nil {
 		return err
 	}
-	return d.withStore(ctx, models.Options{}, work)
+	// The command does not know whether the portal sends emails. If it does not, the mails that
+	// wait are deleted with other old ones.
+	return d.withStore(ctx, models.Options{Mail: true}, func(store *models.Store) error {
+		if err := store.AdoptSettings(ctx); err != nil {
+			return err
+		}
+		return work(store)
+	})
 }
 
 // withStore is the function withStore, but creates the database. The store logs warnings to
-// standard error, for example when a migration waits for a lock. If the environment configures
-// emails, the store queues those about the command's changes; an instance sends them. An error
-// about invalid input is reduced to its message.
+// standard error, for example when a migration waits for a lock. An error about invalid input is
+// reduced to its message.
 func (d databaseConfig) withStore(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	if err := d.makeDirectory(); err != nil {
 		return err
 	}
 	options.Timeout = operatorTimeout
-	options.Mail = os.Getenv("PORTAL_SMTP_URL") != ""
-	// The rule of the last owner needs this.
-	options.PasswordsOff = os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off"
 	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	store, err := models.Open(ctx, d.url, options)
 	if err != nil {

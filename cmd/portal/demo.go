@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/livekit"
 	"portal/models/usage"
 )
 
@@ -27,7 +29,34 @@ type demoAccount struct {
 	Password  string    `json:"password"`
 	AccountID uuid.UUID `json:"accountId"`
 	AgentID   uuid.UUID `json:"agentId"`
-	APIKey    string    `json:"apiKey"` // of demo seed only
+}
+
+// seededAccount is what demo seed prints as JSON.
+type seededAccount struct {
+	demoAccount
+
+	APIKey         string     `json:"apiKey"`
+	UserID         uuid.UUID  `json:"userId"`
+	BaseURL        string     `json:"baseUrl"`
+	MemberEmail    string     `json:"memberEmail"`
+	MemberPassword string     `json:"memberPassword"`
+	InvitationLink string     `json:"invitationLink"`
+	Keys           seededKeys `json:"keys"`
+}
+
+// seededKeys are keys by their purpose in a suite.
+type seededKeys struct {
+	Active     seededKey `json:"active"`
+	Restricted seededKey `json:"restricted"`
+	Expired    seededKey `json:"expired"`
+	Revoked    seededKey `json:"revoked"`
+	Unused     seededKey `json:"unused"`
+}
+
+type seededKey struct {
+	ID    uuid.UUID `json:"id"`
+	Label string    `json:"label"`
+	Value *string   `json:"value"` // nil: the key no longer works
 }
 
 func createDemo(ctx context.Context, store *models.Store, email string, agents ...string) (demoAccount, error) {
@@ -82,6 +111,9 @@ type demoSeedCommand struct {
 	JSON  bool   `name:"json" help:"Print one JSON object."`
 }
 
+// demoRestricted is the label of the key that reaches one agent.
+const demoRestricted = "Partner sandbox"
+
 // demoKeys are the labels of the active keys, with their requests on a weekday.
 var demoKeys = []struct {
 	label    string
@@ -92,7 +124,7 @@ var demoKeys = []struct {
 	{"Website", 820},
 	{"Call center", 560},
 	{"Mobile gateway", 410},
-	{"Partner sandbox", 35},
+	{demoRestricted, 35},
 	{"CI pipeline", 120},
 	{"Load tests", 0},
 	{"Support tools", 18},
@@ -123,6 +155,9 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	var settings config
+	settings.fill()
+	baseURL := strings.TrimSuffix(cmp.Or(settings.BaseURL, "http://"+settings.Addr), "/")
 	seed := demoSeed{today: time.Now().UTC().Truncate(time.Minute)}
 	seed.setClock(seed.daysAgo(34))
 	return d.withStore(ctx, models.Options{Now: seed.clock}, func(store *models.Store) error {
@@ -134,14 +169,19 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(seed.createKeys(ctx), seed.revokeKeys(ctx), seed.rotate(ctx), seed.signIn(ctx)); err != nil {
-			return err
+		seed.out = seededAccount{demoAccount: demo, UserID: seed.user.ID, BaseURL: baseURL}
+		for _, create := range []func(context.Context) error{
+			seed.createExpiredKey, seed.createKeys, seed.revokeKeys, seed.rotate, seed.call, seed.signIn, seed.addPeople,
+		} {
+			if err := create(ctx); err != nil {
+				return err
+			}
 		}
-		demo.APIKey = seed.secret
+		time.Sleep(time.Until(seed.expires))
 		if c.JSON {
-			return writeJSON(t.out, demo)
+			return writeJSON(t.out, seed.out)
 		}
-		_, err = fmt.Fprintf(t.out, "%sAPI key:  %s\n", demo, demo.APIKey)
+		_, err = fmt.Fprintf(t.out, "%sAPI key:  %s\n", demo, seed.out.APIKey)
 		return err
 	})
 }
@@ -152,9 +192,11 @@ type demoSeed struct {
 	today time.Time
 	now   atomic.Int64 // nanoseconds since 1970; the store reads it in the background too
 
-	user   models.User
-	keys   []models.Key
-	secret string // of the first key
+	user models.User
+	keys []models.Key
+	out  seededAccount
+
+	expires time.Time // when the expired key expires
 }
 
 func (s *demoSeed) clock() time.Time { return time.Unix(0, s.now.Load()).UTC() }
@@ -169,18 +211,50 @@ func (s *demoSeed) actor() models.Actor { return models.UserActor(s.user.ID, "19
 func (s *demoSeed) createKeys(ctx context.Context) error {
 	for i, demo := range demoKeys {
 		s.setClock(s.daysAgo(33 - i))
-		key, secret, err := s.store.Keys.Generate(ctx, s.user.AccountID, models.NewKey{Label: demo.label, FormID: uuid.New()}, s.actor())
+		n := models.NewKey{Label: demo.label, FormID: uuid.New()}
+		if demo.label == demoRestricted {
+			n.Restrictions.Agents = []uuid.UUID{s.out.AgentID}
+		}
+		key, secret, err := s.store.Keys.Generate(ctx, s.user.AccountID, n, s.actor())
 		if err != nil {
 			return err
 		}
 		s.keys = append(s.keys, key)
-		if i == 0 {
-			s.secret = secret
+		seeded := seededKey{ID: key.ID, Label: key.Label, Value: &secret}
+		switch {
+		case i == 0:
+			s.out.Keys.Active, s.out.APIKey = seeded, secret
+		case demo.label == demoRestricted:
+			s.out.Keys.Restricted = seeded
+		case demo.requests == 0:
+			s.out.Keys.Unused = seeded
 		}
 		s.use(key, demo.requests, 33-i, 0)
 	}
 	s.setClock(s.daysAgo(20))
 	_, err := s.store.Keys.Rename(ctx, s.user.AccountID, s.keys[3].ID, "Contact center", s.actor())
+	return err
+}
+
+// createExpiredKey generates a key that expires within seconds. A database refuses a date before its
+// own time.
+func (s *demoSeed) createExpiredKey(ctx context.Context) error {
+	s.expires = time.Now().Add(2 * time.Second)
+	n := models.NewKey{Label: "Trade fair", FormID: uuid.New(), Restrictions: models.Restrictions{ExpiresAt: &s.expires}}
+	key, _, err := s.store.Keys.Generate(ctx, s.user.AccountID, n, s.actor())
+	s.out.Keys.Expired = seededKey{ID: key.ID, Label: key.Label}
+	return err
+}
+
+// addPeople adds a member and invites another one.
+func (s *demoSeed) addPeople(ctx context.Context) error {
+	s.out.MemberEmail, s.out.MemberPassword = "member-"+s.out.Email, rand.Text()
+	member := models.NewUser{Email: s.out.MemberEmail, Password: s.out.MemberPassword, Role: models.RoleMember}
+	if _, err := s.store.People.Add(ctx, s.user.AccountID, member, models.Operator()); err != nil {
+		return err
+	}
+	_, token, err := s.store.Invitations.Create(ctx, s.user.AccountID, "invited-"+s.out.Email, models.RoleMember, s.actor())
+	s.out.InvitationLink = s.out.BaseURL + "/invitations/" + token
 	return err
 }
 
@@ -209,6 +283,9 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if i == 0 {
+			s.out.Keys.Revoked = seededKey{ID: key.ID, Label: key.Label}
+		}
 		s.store.Keys.AddUsage(key, demoSources[0], s.clock(), int64(9*(i+1)), 0)
 		s.setClock(s.daysAgo(demo.daysAgo))
 		actor := s.actor()
@@ -233,6 +310,44 @@ func (s *demoSeed) rotate(ctx context.Context) error {
 		return err
 	}
 	s.store.Keys.AddUsage(key, demoSources[0], s.today.Add(-20*time.Minute), 310, 0)
+	return nil
+}
+
+// demoCalls are calls of a day: when they begin, how long they last and how they end.
+var demoCalls = []struct {
+	begins, lasts time.Duration
+	reason        string
+}{
+	{9*time.Hour + 12*time.Minute, 4*time.Minute + 31*time.Second, "CLIENT_INITIATED"},
+	{11*time.Hour + 47*time.Minute, 12*time.Minute + 8*time.Second, "CLIENT_INITIATED"},
+	{16*time.Hour + 3*time.Minute, 52 * time.Second, "CONNECTION_TIMEOUT"},
+}
+
+// call adds calls of the last 30 days, as LiveKit reports them.
+func (s *demoSeed) call(ctx context.Context) error {
+	agents, err := s.store.Agents.List(ctx, s.user.AccountID, models.Page{Limit: len(demoCalls)})
+	if err != nil {
+		return err
+	}
+	for day := 30; day > 0; day-- {
+		for i, call := range demoCalls {
+			key, agent := s.keys[(day+i)%len(s.keys)], agents.Items[(day+i)%len(agents.Items)]
+			room := fmt.Sprintf("%s_%s_demo%d%d", agent.ID, key.ID, day, i)
+			joined := s.daysAgo(day).Truncate(models.Day).Add(call.begins)
+			event := livekit.Event{
+				CreatedAt: joined,
+				Room:      livekit.Room{ID: room, Name: room, AgentID: agent.ID, KeyID: key.ID},
+				Visitor: livekit.Visitor{
+					ID: room, Identity: room, UserID: fmt.Sprintf("customer-%d", 1000+37*day+i), JoinedAt: joined, Reason: call.reason,
+				},
+			}
+			event.Left, event.CreatedAt = true, joined.Add(call.lasts)
+			s.setClock(event.CreatedAt)
+			if err := s.store.Calls.Report(ctx, event); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

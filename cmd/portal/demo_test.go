@@ -7,8 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/google/uuid"
+	"time"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -67,15 +66,31 @@ func TestDemoSeed(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url}
-		var seeded map[string]string
+		var seeded seededAccount
 		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, env, "", "demo", "seed", "--json")), &seeded))
 		store := modelstest.Open(t, url, models.Options{})
-		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded["email"], seeded["password"], models.Client{Address: "192.0.2.1"}))(t)
-		caller := modelstest.Value(store.API.Authenticate(t.Context(), seeded["apiKey"], models.Source{}))(t)
-		if id := seeded["accountId"]; len(seeded) != 5 || user.Email != "seed@example.com" || user.AccountID.String() != id || caller.AccountID.String() != id {
+		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.Email, seeded.Password, models.Client{Address: "192.0.2.1"}))(t)
+		caller := modelstest.Value(store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}))(t)
+		if id := seeded.AccountID.String(); user.Email != "seed@example.com" || user.AccountID.String() != id || caller.AccountID.String() != id {
 			t.Errorf("the user is %+v, the key's caller %+v, the object %v", user, caller, seeded)
 		}
-		modelstest.Value(store.Agents.Find(t.Context(), user.AccountID, uuid.MustParse(seeded["agentId"])))(t)
+		modelstest.Value(store.Agents.Find(t.Context(), user.AccountID, seeded.AgentID))(t)
+		member := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.MemberEmail, seeded.MemberPassword, models.Client{Address: "192.0.2.1"}))(t)
+		if member.AccountID != user.AccountID || member.Role != models.RoleMember || seeded.UserID != user.ID || seeded.BaseURL != "http://127.0.0.1:8080" {
+			t.Errorf("the member is %+v, the object %+v", member, seeded)
+		}
+		token, _ := strings.CutPrefix(seeded.InvitationLink, seeded.BaseURL+"/invitations/")
+		modelstest.Value(store.Invitations.Find(t.Context(), token))(t)
+		for purpose, key := range map[string]seededKey{"active": seeded.Keys.Active, "restricted": seeded.Keys.Restricted, "unused": seeded.Keys.Unused} {
+			if caller, err := store.API.Authenticate(t.Context(), *key.Value, models.Source{}); err != nil || caller.KeyID != key.ID {
+				t.Errorf("%s: %+v, error %v", purpose, caller, err)
+			}
+		}
+		expired := modelstest.Value(store.Keys.Find(t.Context(), user.AccountID, seeded.Keys.Expired.ID))(t)
+		revoked := modelstest.Value(store.Keys.Find(t.Context(), user.AccountID, seeded.Keys.Revoked.ID))(t)
+		if !expired.Expired(time.Now()) || revoked.RevokedAt == nil || seeded.Keys.Expired.Value != nil || seeded.Keys.Revoked.Value != nil {
+			t.Errorf("the expired key is %+v, the revoked one %+v", expired, revoked)
+		}
 		keys := modelstest.Value(store.Keys.Active(t.Context(), user.AccountID))(t)
 		replacements := slices.DeleteFunc(slices.Clone(keys), func(key models.Key) bool { return key.ReplacesID == nil })
 		if len(keys) != 12 || len(replacements) != 1 {
@@ -86,7 +101,7 @@ func TestDemoSeed(t *testing.T) {
 		if busy := slices.DeleteFunc(slices.Clone(oldest), func(requests int64) bool { return requests == 0 }); len(busy) < 29 {
 			t.Errorf("the oldest key has requests on %d of 30 days", len(busy))
 		}
-		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 15, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
+		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 16, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
 			activities, err := store.Activity.List(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
 			if err != nil || len(activities) != want {
 				t.Errorf("%s: want %d, got %d, error %v", action, want, len(activities), err)
@@ -102,7 +117,7 @@ func TestDemoSeed(t *testing.T) {
 }
 
 func TestDoubtfulSettingsAreLoggedAsWarnings(t *testing.T) {
-	const limit, locked = "PORTAL_TEST_SIGN_IN_LIMIT weakens", "only users with a passkey can sign in"
+	const limit, locked, plain = "PORTAL_TEST_SIGN_IN_LIMIT weakens", "only users with a passkey can sign in", "plain http"
 	for _, test := range []struct {
 		name, value, operatorToken string
 		text                       string
@@ -114,6 +129,12 @@ func TestDoubtfulSettingsAreLoggedAsWarnings(t *testing.T) {
 		{"PORTAL_PASSWORD_SIGN_IN", "off", goodSecret, locked, false},
 		{"PORTAL_PASSWORD_SIGN_IN", "off", goodSecret, "users need a sign-in link or a passkey", true},
 		{"PORTAL_PASSWORD_SIGN_IN", "", "", locked, false},
+		{"PORTAL_BASE_URL", "http://portal.example.com", "", plain, true},
+		{"PORTAL_BASE_URL", "http://10.0.0.1:8080", "", plain, true},
+		{"PORTAL_BASE_URL", "https://portal.example.com", "", plain, false},
+		{"PORTAL_BASE_URL", "http://localhost:8080", "", plain, false},
+		{"PORTAL_BASE_URL", "http://127.0.0.1:8080", "", plain, false},
+		{"PORTAL_BASE_URL", "", "", plain, false},
 	} {
 		s, _ := parse(t, map[string]string{test.name: test.value, "PORTAL_OPERATOR_TOKEN": test.operatorToken})
 		var log modelstest.LogBuffer

@@ -157,7 +157,7 @@ func (r received) identity() string {
 func echo(w http.ResponseWriter, r *http.Request) {
 	content, err := io.ReadAll(r.Body)
 	if err == nil {
-		err = json.NewEncoder(w).Encode(received{r.Method, r.URL.String(), r.Header, len(content)})
+		err = json.NewEncoder(w).Encode(received{Method: r.Method, URL: r.URL.String(), Header: r.Header, Length: len(content)})
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -176,7 +176,7 @@ func echoWebSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.CloseNow() }()
-	message, err := json.Marshal(received{r.Method, r.URL.String(), r.Header, 0})
+	message, err := json.Marshal(received{Method: r.Method, URL: r.URL.String(), Header: r.Header})
 	if err != nil {
 		return
 	}
@@ -194,7 +194,7 @@ func (g *gateway) startNginx(example string, addresses map[string]string) {
 	writeCertificate(g.t, dir)
 	config := replaceAll(example, addresses)
 	config = replaceAll(config, map[string]string{
-		"listen 443 ssl": "listen " + address + " ssl", "/etc/ssl/voice.example.com": filepath.Join(dir, "certificate"),
+		"listen 443 ssl": "listen " + address + " ssl", "listen 80;": "listen " + freeAddress(g.t) + ";", "/etc/ssl/voice.example.com": filepath.Join(dir, "certificate"),
 		"/var/log/nginx/voice": filepath.Join(dir, "voice"), "/etc/ssl/portal.example.com": filepath.Join(dir, "certificate"),
 		"/var/log/nginx/portal": filepath.Join(dir, "portal"),
 	})
@@ -240,11 +240,15 @@ func (g *gateway) startHAProxy(example string, addresses map[string]string) {
 	address, folder := freeAddress(g.t), g.t.TempDir()
 	writeKey := shellBlocks(g.t, "operations/gateways.md")["HAProxy"][0]
 	bash(g.t, folder, nil, "", strings.ReplaceAll(writeKey, "https://portal.example.com", g.portal.URL))
-	config := strings.NewReplacer(":443 ssl crt /etc/haproxy/voice.example.com.pem", address, "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"),
-		"https://portal.example.com", g.portal.URL).Replace(replaceAll(example, addresses))
+	config := strings.NewReplacer(":443 ssl crt /etc/haproxy/portal.example.com.pem crt /etc/haproxy/voice.example.com.pem", address,
+		":80\n", freeAddress(g.t)+"\n", "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"), "https://portal.example.com", g.portal.URL,
+		"  user haproxy\n  group haproxy\n", "").Replace(replaceAll(example, addresses))
 	path := filepath.Join(folder, "haproxy.cfg")
-	modelstest.Must(g.t, os.WriteFile(path, []byte("global\n  log stdout format raw local0\n"+config), 0o600))
+	modelstest.Must(g.t, os.WriteFile(path, []byte(config), 0o600))
 	g.run("http://"+address, exec.Command("haproxy", "-db", "-f", path))
+	if log := g.log(); strings.Contains(log, "[WARNING]") {
+		g.t.Errorf("HAProxy warns: %s", log)
+	}
 }
 
 // run starts the gateway's program and waits until it accepts requests.
@@ -344,9 +348,14 @@ func (g *gateway) refused(status int, code, path string, headers ...string) mode
 	g.t.Helper()
 	a := g.Send(http.MethodPost, path, "body", headers...)
 	var fields map[string]string
-	if err := json.Unmarshal([]byte(a.Body), &fields); err != nil || a.StatusCode != status || fields["code"] != code || fields["error"] == "" || len(fields) != 2 {
-		g.t.Errorf("%s: %d %s, want %d %s", path, a.StatusCode, a.Body, status, code)
-	}
+	err := json.Unmarshal([]byte(a.Body), &fields)
+	modelstest.Facts(g.t, fmt.Sprintf("%s: %d %s, want %d %s", path, a.StatusCode, a.Body, status, code), map[string]bool{
+		"JSON":       err == nil,
+		"status":     a.StatusCode == status,
+		"code":       fields["code"] == code,
+		"message":    fields["error"] != "",
+		"two fields": len(fields) == 2,
+	})
 	if got := a.Header.Values("Cache-Control"); len(got) != 1 || got[0] != "no-store" {
 		g.t.Errorf("%s: Cache-Control %q", path, got)
 	}

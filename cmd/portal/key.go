@@ -62,23 +62,37 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 type keyListCommand struct {
 	accountFlag
 	listFlags
+
+	Unused string `placeholder:"DAYS" help:"Only active keys that were not used for this long, in whole days or hours, such as 90d. A key that was never used counts from its generation."`
 }
 
 // Run also lists revoked keys. The time of the last use is the one in the database, which is at
 // most a second late.
 func (c keyListCommand) Run(ctx context.Context, t terminal) error {
+	var check checker
+	unused := check.days("--unused", c.Unused)
+	if err := check.err(); err != nil {
+		return err
+	}
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		now := time.Now()
 		return listing[models.Key, api.Key]{
 			fetch: func(page models.Page) (models.List[models.Key], error) {
 				return store.Keys.All(ctx, account.ID, page)
 			},
+			keep: func(key models.Key) bool {
+				lastUse := key.CreatedAt
+				if key.LastUsedAt != nil {
+					lastUse = *key.LastUsedAt
+				}
+				return unused == 0 || key.EndedAt(now) == nil && !lastUse.After(now.Add(-unused))
+			},
 			row:    func(key models.Key) api.Key { return api.NewKey(key, now) },
-			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tEXPIRED\tAGENTS\tNETWORKS",
+			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tEXPIRED\tACCESS\tAGENTS\tNETWORKS",
 			line: func(row api.Key) string {
 				return strings.Join([]string{
 					row.ID.String(), row.Label, row.MaskedKey, moment(&row.CreatedAt), moment(row.LastUsedAt), moment(row.RevokedAt),
-					moment(row.ExpiresAt), strconv.FormatBool(row.Expired), texts(row.Agents), texts(row.Networks),
+					moment(row.ExpiresAt), strconv.FormatBool(row.Expired), string(row.Access), texts(row.Agents), texts(row.Networks),
 				}, "\t")
 			},
 		}.write(t.out, c.listFlags)

@@ -22,6 +22,7 @@ type listFlags struct {
 // listing describes a list: its pages hold values of type T, and its rows have type R.
 type listing[T, R any] struct {
 	fetch  func(models.Page) (models.List[T], error)
+	keep   func(T) bool   // nil: all
 	row    func(T) R      // as JSON
 	header string         // the names of the columns, separated by tabs
 	line   func(R) string // the columns of a row, separated by tabs
@@ -36,7 +37,9 @@ func (l listing[T, R]) write(w io.Writer, flags listFlags) error {
 			return err
 		}
 		for _, item := range list.Items {
-			rows = append(rows, l.row(item))
+			if l.keep == nil || l.keep(item) {
+				rows = append(rows, l.row(item))
+			}
 		}
 		if list.Next == uuid.Nil {
 			break

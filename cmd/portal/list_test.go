@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"portal/models"
@@ -56,6 +57,18 @@ func TestListsHaveAlignedColumnsOrJSON(t *testing.T) {
 		mustPortal(t, env, "", "user", "disable", "--email", "bob@example.com")
 		mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
 
+		old, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "old", FormID: uuid.New()}, models.Operator())
+		modelstest.Must(t, err)
+		_, _, err = store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "new", FormID: uuid.New()}, models.Operator())
+		modelstest.Must(t, err)
+		for _, key := range []models.Key{old, account.key} {
+			modelstest.Exec(t, url, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES ('"+key.ID.String()+"', '2020-01-03 10:00:00+00:00')")
+		}
+		unused := columns(t, mustPortal(t, env, "", "key", "list", "--account", testEmail, "--unused", "90d")+"\n")
+		if len(unused) != 2 || unused[1][0] != old.ID.String() {
+			t.Errorf("unused keys: %v", unused)
+		}
+
 		for _, list := range []struct {
 			args   []string
 			header string
@@ -63,25 +76,30 @@ func TestListsHaveAlignedColumnsOrJSON(t *testing.T) {
 			cells  []string       // of the row with the id
 			fields map[string]any // of the object with the id
 		}{
-			{[]string{"account", "list"}, "ID NAME STATE CREATED", account.ID.String(), []string{"Ada", "enabled"}, map[string]any{"name": "Ada", "disabled": false}},
+			{
+				[]string{"account", "list"},
+				"ID NAME STATE CREATED KEYS USERS LAST USED", account.ID.String(),
+				[]string{"Ada", "enabled", account.CreatedAt.Format(time.RFC3339), "2", "3", "2020-01-03T10:00:00Z"},
+				map[string]any{"name": "Ada", "disabled": false, "keys": 2.0, "users": 3.0, "lastUsedAt": "2020-01-03T10:00:00Z"},
+			},
 			{[]string{"agent", "list", "--account", testEmail}, "ID NAME", agent, []string{"Front desk"}, map[string]any{"name": "Front desk"}},
 			{
 				[]string{"user", "list", "--account", testEmail},
-				"ID EMAIL ROLE STATE", owner,
-				[]string{"eve@example.com", "owner", "enabled"},
-				map[string]any{"email": "eve@example.com", "role": "owner", "disabled": false},
+				"ID EMAIL ROLE STATE LAST SIGN-IN TWO-STEP", owner,
+				[]string{"eve@example.com", "owner", "enabled", "-", "-"},
+				map[string]any{"email": "eve@example.com", "role": "owner", "disabled": false, "lastSignInAt": nil, "twoStep": nil},
 			},
 			{
 				[]string{"user", "list", "--account", testEmail},
-				"ID EMAIL ROLE STATE", member,
+				"ID EMAIL ROLE STATE LAST SIGN-IN TWO-STEP", member,
 				[]string{"bob@example.com", "member", "disabled"},
 				map[string]any{"email": "bob@example.com", "role": "member", "disabled": true},
 			},
 			{
 				[]string{"key", "list", "--account", testEmail},
-				"ID LABEL KEY CREATED LAST USED REVOKED EXPIRES EXPIRED AGENTS NETWORKS", account.key.ID.String(),
+				"ID LABEL KEY CREATED LAST USED REVOKED EXPIRES EXPIRED ACCESS AGENTS NETWORKS", account.key.ID.String(),
 				[]string{"prod", account.key.Masked()},
-				map[string]any{"label": "prod", "maskedKey": account.key.Masked(), "lastUsedAt": nil},
+				map[string]any{"label": "prod", "maskedKey": account.key.Masked(), "access": "agents", "lastUsedAt": "2020-01-03T10:00:00Z"},
 			},
 		} {
 			table := columns(t, mustPortal(t, env, "", list.args...)+"\n")
@@ -112,7 +130,7 @@ func TestAnEmptyListIsAnEmptyArray(t *testing.T) {
 	if got := mustPortal(t, env, "", "account", "list", "--json"); got != "[]" {
 		t.Errorf("got %q", got)
 	}
-	if got := mustPortal(t, env, "", "account", "list"); got != "ID  NAME  STATE  CREATED" {
+	if got := mustPortal(t, env, "", "account", "list"); got != "ID  NAME  STATE  CREATED  KEYS  USERS  LAST USED" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -17,21 +17,39 @@ const (
 // newLogger returns a logger that writes lines of JSON of at least this level to w, and a function
 // that flushes its buffer. Lines wait up to 20 ms in the buffer, because one write per request
 // would cost a busy instance 5 % of its CPU time. They are lost if the process is killed in that
-// time. Warnings and errors flush the buffer at once.
+// time. Warnings and errors flush the buffer at once. The handler is an [io.Writer] for lines of
+// level info, as middleware.AccessLog wants it.
 func newLogger(w io.Writer, level slog.Level) (logger *slog.Logger, flush func()) {
 	lines := &logWriter{out: w, buffer: bufio.NewWriterSize(w, logBuffer)}
 	lines.timer = time.AfterFunc(logDelay, lines.flush)
-	return slog.New(logHandler{slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), lines}), lines.flush
+	handler := logHandler{Handler: slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), lines: lines, repeats: &repeats{}}
+	flush = func() {
+		handler.repeats.flush()
+		lines.flush()
+	}
+	// A handler with attributes or groups is no writer, because lines would lack them.
+	return slog.New(struct {
+		slog.Handler
+		io.Writer
+	}{handler, lines}), flush
 }
 
-// logHandler flushes the buffer after warnings and errors.
+// logHandler flushes the buffer after warnings and errors, and sums those that repeat.
 type logHandler struct {
 	slog.Handler
-	lines *logWriter
+	lines   *logWriter
+	repeats *repeats // nil: all are written, because the handler has attributes of its own
 }
 
 // Handle writes a record to the buffer.
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn && h.repeats != nil && !h.repeats.admits(r, h.write) {
+		return nil
+	}
+	return h.write(ctx, r)
+}
+
+func (h logHandler) write(ctx context.Context, r slog.Record) error {
 	err := h.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
 		h.lines.flush()
@@ -41,12 +59,12 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs returns a handler with the attributes.
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return logHandler{h.Handler.WithAttrs(attrs), h.lines}
+	return logHandler{Handler: h.Handler.WithAttrs(attrs), lines: h.lines}
 }
 
 // WithGroup returns a handler with the group.
 func (h logHandler) WithGroup(name string) slog.Handler {
-	return logHandler{h.Handler.WithGroup(name), h.lines}
+	return logHandler{Handler: h.Handler.WithGroup(name), lines: h.lines}
 }
 
 // logWriter buffers lines. Write blocks while the buffer is being written.

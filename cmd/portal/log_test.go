@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -95,6 +97,28 @@ func TestLinesBelowTheLevelAreNotWritten(t *testing.T) {
 	}
 }
 
+func TestOnlyALoggerWithoutAttributesTakesLines(t *testing.T) {
+	var out written
+	logger, flush := newLogger(&out, slog.LevelInfo)
+	logger.Info("before")
+	lines, ok := logger.Handler().(io.Writer)
+	if !ok {
+		t.Fatal("the handler is no writer")
+	}
+	if _, err := io.WriteString(lines, "a line\n"); err != nil {
+		t.Error(err)
+	}
+	flush()
+	if lines := strings.Join(out.take(), ""); !strings.HasSuffix(lines, `"msg":"before"}`+"\na line\n") {
+		t.Errorf("%q", lines)
+	}
+	for _, logger := range []*slog.Logger{logger.With(slog.String("by", "one")), logger.WithGroup("of")} {
+		if _, ok := logger.Handler().(io.Writer); ok {
+			t.Error("a handler with attributes or a group is a writer")
+		}
+	}
+}
+
 func TestLinesAreWrittenWhole(t *testing.T) {
 	var out written
 	logger, flush := newLogger(&out, slog.LevelInfo)
@@ -127,4 +151,63 @@ func TestTheLogRecoversFromAFailedWrite(t *testing.T) {
 	if lines := strings.Join(out.take(), ""); strings.Contains(lines, "lost") || !strings.Contains(lines, "kept") {
 		t.Errorf("%q", lines)
 	}
+}
+
+func TestRepeatedFailuresAreSummed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out written
+		logger, flush := newLogger(&out, slog.LevelInfo)
+		full := func(file int) {
+			logger.Error("request", slog.Int("status", 503), slog.String("request_id", fmt.Sprint(file)), slog.Any("cause", fmt.Errorf("cannot extend file %d: no space left", file)))
+		}
+		lines := func() string {
+			synctest.Wait()
+			return strings.Join(out.take(), "")
+		}
+		for file := range 1000 {
+			full(file)
+			// Of each, all lines are written.
+			if file < 2 {
+				logger.Error("request", slog.Int("status", 500), slog.String("cause", "a mistake"))
+				logger.Warn("without a cause")
+				logger.With(slog.Int("mail", 7)).Warn("a mail was not sent", slog.String("cause", "away"))
+				logger.Error("background write failed", slog.Any("error", fmt.Errorf("another failure %c", 'a'+file)))
+			}
+		}
+		if got := lines(); strings.Count(got, "no space left") != 1 || strings.Count(got, "\n") != 9 || strings.Contains(got, "repeated") {
+			t.Errorf("at first: %s", got)
+		}
+		time.Sleep(repeatInterval)
+		if got := lines(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"request_id":"999","cause":"cannot extend file 999: no space left","repeated":999}`) {
+			t.Errorf("after an interval: %s", got)
+		}
+		full(1000)
+		full(1001)
+		time.Sleep(repeatInterval)
+		if got := lines(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"repeated":2}`) {
+			t.Errorf("while it goes on: %s", got)
+		}
+		time.Sleep(repeatInterval)
+		if got := lines(); got != "" {
+			t.Errorf("after its end: %s", got)
+		}
+		full(1002)
+		full(1003)
+		if got := lines(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "file 1002") {
+			t.Errorf("when it begins again: %s", got)
+		}
+		flush()
+		if got := lines(); !strings.Contains(got, `"repeated":1}`) {
+			t.Errorf("at a stop: %s", got)
+		}
+		for i := range maxFailures + 50 {
+			for range 2 {
+				logger.Warn("one of many", slog.String("cause", "a failure "+strings.Repeat("x", i)))
+			}
+		}
+		if got := lines(); strings.Count(got, "\n") != maxFailures+2*50 {
+			t.Errorf("%d lines of many failures", strings.Count(got, "\n"))
+		}
+		flush()
+	})
 }

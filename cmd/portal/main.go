@@ -32,11 +32,13 @@ type commandLine struct {
 	Serve   serveCommand   `cmd:"" help:"Serve the portal and the API. This is the default command."`
 	Migrate migrateCommand `cmd:"" help:"Update the database schema and exit."`
 	Account struct {
-		Create  accountCreateCommand `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
-		List    accountListCommand   `cmd:"" help:"List all accounts."`
-		Rename  accountRenameCommand `cmd:"" help:"Rename an account."`
-		Disable accountSwitchCommand `cmd:"" help:"Refuse an account's keys and tokens, and sign its users out."`
-		Enable  accountSwitchCommand `cmd:"" help:"Accept an account's keys and users again."`
+		Create    accountCreateCommand    `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
+		List      accountListCommand      `cmd:"" help:"List all accounts."`
+		Rename    accountRenameCommand    `cmd:"" help:"Rename an account."`
+		SetLimits accountSetLimitsCommand `cmd:"" help:"Limit the calls of an account."`
+		Disable   accountSwitchCommand    `cmd:"" help:"Refuse an account's keys and tokens, and sign its users out."`
+		Enable    accountSwitchCommand    `cmd:"" help:"Accept an account's keys and users again."`
+		Erase     accountEraseCommand     `cmd:"" help:"Delete everything of a disabled account for good."`
 
 		ResetPassword accountResetPasswordCommand `cmd:"" help:"Set a user's password, read from standard input, and end all sessions of the user."`
 	} `cmd:"" help:"Accounts, for operators."`
@@ -47,6 +49,7 @@ type commandLine struct {
 		Enable  userSwitchCommand `cmd:"" help:"Let a user sign in again."`
 
 		Remove  userRemoveCommand  `cmd:"" help:"Remove a user, but not the account's last owner."`
+		Erase   userEraseCommand   `cmd:"" help:"Remove a user, and delete the user's emails, addresses and browsers for good."`
 		SetRole userSetRoleCommand `cmd:"" help:"Change the role of a user: owner or member."`
 
 		ChangeEmail       userChangeEmailCommand       `cmd:"" help:"Change a user's email."`
@@ -70,6 +73,8 @@ type commandLine struct {
 
 	Healthcheck healthcheckCommand `cmd:"" hidden:"" help:"Check whether the portal on this host is ready. For containers without other tools."`
 
+	EnvFile envFile `placeholder:"FILE" help:"Read environment variables from a file, as EnvironmentFile= of systemd does. Variables that are set already win."`
+
 	Version     versionCommand   `cmd:"" help:"Print the version."`
 	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
 }
@@ -84,7 +89,7 @@ func (versionCommand) Run(t terminal) error {
 
 const description = `A customer portal for API keys, and a JSON API that authenticates requests with them.
 
-Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET, PORTAL_SECRET_PREVIOUS, PORTAL_OPERATOR_TOKEN, PORTAL_LEAKS_TOKEN, PORTAL_LIVEKIT_API_SECRET, PORTAL_OIDC_CLIENT_SECRET and PORTAL_SMTP_URL.`
+Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET, PORTAL_SECRET_PREVIOUS, PORTAL_OPERATOR_TOKEN, PORTAL_OPERATOR_TOKEN_PREVIOUS, PORTAL_LEAKS_TOKEN, PORTAL_LEAKS_TOKEN_PREVIOUS, PORTAL_LIVEKIT_API_SECRET, PORTAL_OIDC_CLIENT_SECRET and PORTAL_SMTP_URL.`
 
 // terminal holds the standard streams of the process. Results go to out, everything else to err.
 type terminal struct {
@@ -143,7 +148,14 @@ func run(ctx context.Context, args []string, t terminal) int {
 // withDefaultCommand adds serve to a command line without a command. If kong did so, it would take
 // a misspelled command for an argument of serve.
 func withDefaultCommand(args []string) []string {
-	if len(args) > 0 && (!strings.HasPrefix(args[0], "-") || slices.Contains([]string{"-h", "--help", "--version"}, args[0])) {
+	first := 0 // after --env-file, which every command takes
+	for first < len(args) && strings.HasPrefix(args[first], "--env-file") {
+		if args[first] == "--env-file" {
+			first++
+		}
+		first++
+	}
+	if first < len(args) && (!strings.HasPrefix(args[first], "-") || slices.Contains([]string{"-h", "--help", "--version"}, args[first])) {
 		return args
 	}
 	return append([]string{"serve"}, args...)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"net/http"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers/mailer"
+	"portal/handlers/webhooks"
 	"portal/models"
 	"portal/models/authn"
 	"portal/models/usage"
@@ -19,12 +21,12 @@ import (
 
 // newRegistry returns a registry with the metrics of the Go runtime, the process, the store and the
 // connections. The handlers add those of requests.
-func newRegistry(store *models.Store, sender *mailer.Mailer, connections *connections) *prometheus.Registry {
+func newRegistry(store *models.Store, sender *mailer.Mailer, webhookSender *webhooks.Sender, figures *figures, connections *connections) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		storeCollector{store, sender},
+		storeCollector{store: store, sender: sender, webhooks: webhookSender, figures: figures},
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "portal_connections_closed_total", Help: "Connections closed because there were too many, in all or from one address.",
 		}, connections.countClosed),
@@ -45,10 +47,40 @@ func metricsHandler(registry *prometheus.Registry, site http.Handler) http.Handl
 // sessionsTimeout is the time limit of the queries that /metrics makes.
 const sessionsTimeout = time.Second
 
+// figuresInterval is the time between two reads of the figures, which cost the database too much for
+// each scrape.
+const figuresInterval = 5 * time.Minute
+
+// figures holds what was read last.
+type figures struct {
+	latest atomic.Pointer[models.Figures] // nil: the database did not answer
+}
+
+// run reads the figures at intervals until ctx ends.
+func (f *figures) run(ctx context.Context, store *models.Store) {
+	ticker := time.NewTicker(figuresInterval)
+	defer ticker.Stop()
+	for {
+		if found, err := store.Figures(ctx); err == nil {
+			f.latest.Store(&found)
+		} else {
+			f.latest.Store(nil)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
 // storeCollector reads the state of the store for each scrape.
 type storeCollector struct {
-	store  *models.Store
-	sender *mailer.Mailer // nil: no emails
+	store   *models.Store
+	sender  *mailer.Mailer // nil: no emails
+	figures *figures
+
+	webhooks *webhooks.Sender // nil: no webhooks
 }
 
 // Describe implements [prometheus.Collector]. It describes nothing, because sessions are missing
@@ -72,8 +104,16 @@ func (c storeCollector) Collect(metrics chan<- prometheus.Metric) {
 	send.pool("api", stats.APIPool)
 	ctx, cancel := context.WithTimeout(context.Background(), sessionsTimeout)
 	defer cancel()
-	if count, err := c.store.Sessions.Count(ctx); err == nil {
+	count, err := c.store.Sessions.Count(ctx)
+	const up = "Whether the database answers: 1 or 0."
+	if err == nil {
+		send.gauge("database_up", up, 1)
 		send.gauge("sessions", "Sessions of users in the database. Missing if the database does not answer.", float64(count))
+	} else {
+		send.gauge("database_up", up, 0)
+	}
+	if f := c.figures.latest.Load(); f != nil {
+		send.figures(*f)
 	}
 	if c.sender != nil {
 		send.mail(c.sender.Stats(), stats.MailsDropped)
@@ -81,11 +121,23 @@ func (c storeCollector) Collect(metrics chan<- prometheus.Metric) {
 			send.gauge("mails_waiting", "Emails in the outbox, of all instances. Missing if the database does not answer.", float64(count))
 		}
 	}
+	if c.webhooks != nil {
+		attempts := c.webhooks.Stats()
+		const help = "Attempts to deliver a webhook, by result. A failed one is usually the fault of its receiver."
+		send.counter("webhook_attempts_total", help, float64(attempts.Delivered), "result", "delivered")
+		send.counter("webhook_attempts_total", help, float64(attempts.Failed), "result", "failed")
+		if count, err := c.store.Webhooks.Waiting(ctx); err == nil {
+			send.gauge("webhooks_waiting", "Deliveries of webhooks that wait, of all instances. Missing if the database does not answer.", float64(count))
+		}
+	}
 	if c.store.Calls.Enabled() {
-		send.counter("hang_up_failures_total", "Failed attempts to end calls, which are repeated.", float64(stats.HangUpFailures))
-		if age, err := c.store.Calls.EndingFor(ctx); err == nil {
-			const help = "Time since the oldest revocation whose calls are still being ended, which takes an hour. Of all instances; missing if the database does not answer."
-			send.gauge("hang_up_age_seconds", help, age.Seconds())
+		send.counter("call_round_failures_total", "Failed attempts to list or end calls, which are repeated.", float64(stats.CallFailures))
+		if listed, err := c.store.Calls.ListedAt(ctx); err == nil {
+			const help = "When LiveKit last listed its rooms, at most 30 seconds ago while it answers; 0: never. Missing if the database does not answer."
+			send.gauge("call_list_timestamp_seconds", help, float64(max(0, listed.Unix())))
+		}
+		if open, err := c.store.Calls.CountOpen(ctx); err == nil {
+			send.gauge("calls_open", "Calls of visitors, of all instances. Missing if the database does not answer.", float64(open))
 		}
 	}
 }
@@ -122,6 +174,20 @@ func (s sender) authentication(stats authn.Stats) {
 	s.counter("authentication_statements_total", "Database statements that looked up batches of API keys.", float64(stats.Statements))
 	s.counter("authentication_failures_total", "Batches of API keys for which the database did not answer.", float64(stats.Failures))
 	s.counter("authentication_epoch_changes_total", "Times that the keys in memory were dropped because access had changed.", float64(stats.EpochChanges))
+}
+
+func (s sender) figures(f models.Figures) {
+	const missing = " Read every 5 minutes; missing if the database does not answer."
+	s.gauge("accounts", "Accounts."+missing, float64(f.Accounts))
+	s.gauge("active_keys", "API keys that are neither revoked nor expired."+missing, float64(f.ActiveKeys))
+	s.gauge("expiring_keys", "Active API keys that expire within a week."+missing, float64(f.ExpiringKeys))
+	s.gauge("database_size_bytes", "Size of the database; of SQLite without its write-ahead log."+missing, float64(f.DatabaseSize))
+	s.gauge("clock_difference_seconds", "How far the clock of this machine is ahead of PostgreSQL's."+missing, f.ClockAhead.Seconds())
+	began := 0.0 // Prometheus counts in seconds since 1970
+	if !f.LastBackup.IsZero() {
+		began = float64(f.LastBackup.Unix())
+	}
+	s.gauge("last_backup_timestamp_seconds", "When the newest backup with portal backup began; 0 if there is none."+missing, began)
 }
 
 func (s sender) usage(stats usage.Stats) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func TestMetrics(t *testing.T) {
 	store := modelstest.Open(t, database, models.Options{})
 	account := createAccount(t, store)
 	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
-	i := start(t, append(databaseEnv(database), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0",
+	i := start(t, append(databaseEnv(database), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0", "PORTAL_TEST_SIGN_IN_LIMIT=1",
 		"PORTAL_SMTP_URL=smtp://127.0.0.1:1", "PORTAL_MAIL_FROM=portal@example.com",
 		"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=key",
 		"PORTAL_LIVEKIT_API_SECRET="+strings.Repeat("secret", 6)))
@@ -30,9 +31,15 @@ func TestMetrics(t *testing.T) {
 	}
 	i.Get("/widget/authorize", modelstest.Bearer("no.token."))
 	i.Get("/widget/authorize?agentId=x", modelstest.Bearer(i.token(t, account.secret, agent.ID)))
-	i.Post("/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
+	for range 2 {
+		i.Post("/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
+	}
 	monitor := modelstest.NewVisitor(t, i.metrics)
-	metrics := monitor.Get("/metrics").Body
+	var metrics string
+	modelstest.Eventually(t, "the figures have been read", func() bool {
+		metrics = monitor.Get("/metrics").Body
+		return strings.Contains(metrics, "portal_accounts ")
+	})
 	t.Run("have a listener of their own", func(*testing.T) {
 		i.Get("/metrics").Is(http.StatusNotFound)
 		monitor.Get("/login").Is(http.StatusNotFound)
@@ -40,11 +47,12 @@ func TestMetrics(t *testing.T) {
 	t.Run("count", func(t *testing.T) {
 		for _, want := range []string{
 			`portal_authentication_batch_size_bucket{le="1"} `, `portal_api_refusals_total{reason="missing"} 1`,
-			`portal_sign_in_failures_total{reason="wrong"} 1`, `portal_sign_in_failures_total{reason="limited"} 0`,
+			`portal_sign_in_failures_total{reason="wrong"} 1`, `portal_sign_in_failures_total{reason="limited"} 1`,
 			`portal_database_connections_max{pool="api"} 3`, `portal_http_requests_total{code="UNAUTHORIZED",method="GET",route="/api/agents",status="401"} 2`,
 			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="token_invalid"} 1`,
 			`portal_api_refusals_total{reason="agent"} 1`, `portal_http_overload_refusals_total 0`, `portal_api_refusals_total{reason="unavailable"} 0`,
-			`portal_sessions 0`, `portal_mails_waiting 0`, `portal_hang_up_age_seconds 0`, `portal_hang_up_failures_total 0`, `portal_mails_dropped_total{reason="overflow"} 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
+			`portal_sessions 0`, `portal_database_up 1`, `portal_accounts 1`, `portal_active_keys 1`, `portal_expiring_keys 0`, `portal_database_size_bytes `,
+			`portal_clock_difference_seconds 0`, `portal_last_backup_timestamp_seconds 0`, `portal_mails_waiting 0`, `portal_calls_open 0`, `portal_call_round_failures_total 0`, `portal_mails_dropped_total{reason="overflow"} 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
 		} {
 			if !strings.Contains(metrics, "\n"+want) && !strings.Contains(metrics, ","+want) {
 				t.Errorf("%s is missing", want)
@@ -86,6 +94,18 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+func TestMetricsShowThatTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	cluster := modelstest.OwnCluster(t)
+	i := start(t, append(databaseEnv(cluster.URL("postgres")), anyPort, testSecret, "PORTAL_METRICS_ADDR=127.0.0.1:0"))
+	monitor := modelstest.NewVisitor(t, i.metrics)
+	modelstest.Must(t, cluster.Halt())
+	away := monitor.Get("/metrics").Is(http.StatusOK).Body
+	if !strings.Contains(away, "\nportal_database_up 0\n") || strings.Contains(away, "\nportal_sessions ") {
+		t.Errorf("the metrics are %s", away)
+	}
+}
+
 // expressions returns the PromQL expressions in a value that was read from YAML or JSON.
 func expressions(value any) (found []string) {
 	switch value := value.(type) {
@@ -102,6 +122,64 @@ func expressions(value any) (found []string) {
 		}
 	}
 	return found
+}
+
+// ruleTests are tests of promtool for the alert rules.
+const ruleTests = `
+rule_files: [alerts.yml]
+evaluation_interval: 15s
+tests:
+  - name: the database is away and nobody uses the portal
+    interval: 15s
+    input_series:
+      - series: 'up{job="portal", instance="one"}'
+        values: 1x20
+      - series: 'portal_database_up{job="portal", instance="one"}'
+        values: 1x7 0x12
+    alert_rule_test:
+      - {eval_time: 2m, alertname: PortalDatabaseUnavailable}
+      - {eval_time: 2m, alertname: PortalDown}
+      - eval_time: 4m
+        alertname: PortalDatabaseUnavailable
+        exp_alerts: [{exp_labels: {severity: critical, job: portal, instance: one}}]
+  - name: the backup of the first night is the last, and the clock of one instance differs
+    interval: 5m
+    input_series:
+      - series: 'portal_last_backup_timestamp_seconds{job="portal", instance="one"}'
+        values: 0x20 7200x600
+      - series: 'portal_clock_difference_seconds{job="portal", instance="one"}'
+        values: -7x600
+      - series: 'portal_clock_difference_seconds{job="portal", instance="two"}'
+        values: -3x600
+    alert_rule_test:
+      - {eval_time: 37h, alertname: PortalBackupOld}
+      - eval_time: 40h
+        alertname: PortalBackupOld
+        exp_alerts: [{exp_labels: {severity: warning}}]
+      - eval_time: 1h
+        alertname: PortalClockDiffers
+        exp_alerts: [{exp_labels: {severity: warning, job: portal, instance: one}}]
+  - name: there is no backup
+    interval: 5m
+    input_series:
+      - series: 'portal_last_backup_timestamp_seconds{job="portal", instance="one"}'
+        values: 0x600
+    alert_rule_test:
+      - eval_time: 40h
+        alertname: PortalBackupOld
+        exp_alerts: [{exp_labels: {severity: warning}}]
+`
+
+func TestAlertsFire(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	// promtool compares the annotations too.
+	rules := regexp.MustCompile(`(?m)^        annotations:\n(          .*\n)+`).ReplaceAllString(readFile(t, "operations/alerts.yml"), "")
+	writeFile(t, filepath.Join(folder, "alerts.yml"), rules)
+	writeFile(t, filepath.Join(folder, "tests.yml"), ruleTests)
+	if output, err := exec.Command("promtool", "test", "rules", filepath.Join(folder, "tests.yml")).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, output)
+	}
 }
 
 func TestPromtoolAcceptsTheOperationsFiles(t *testing.T) {

@@ -31,14 +31,18 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		t.Errorf("%v: %s", err, output)
 	}
 	acme, gone, agent := uuid.New(), uuid.New(), uuid.New()
-	run := func(platform string, done func() bool) {
+	start := func(platform string, output *modelstest.LogBuffer, flags ...string) *subprocess.Child {
 		t.Helper()
 		modelstest.Must(t, os.WriteFile(filepath.Join(dir, "platform.json"), []byte(platform), 0o600))
-		command := exec.Command(program)
+		command := exec.Command(program, flags...)
 		command.Dir, command.Env = dir, []string{"PORTAL_URL=" + i.URL, "PORTAL_OPERATOR_TOKEN=" + token}
+		command.Stdout, command.Stderr = output, output
+		return modelstest.Value(subprocess.Start(command))(t)
+	}
+	run := func(platform string, done func() bool, flags ...string) {
+		t.Helper()
 		var output modelstest.LogBuffer
-		command.Stdout, command.Stderr = &output, &output
-		child := modelstest.Value(subprocess.Start(command))(t)
+		child := start(platform, &output, flags...)
 		defer func() {
 			child.Kill()
 			if output.String() != "" {
@@ -64,7 +68,25 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		_, err := store.Accounts.Find(t.Context(), gone)
 		return err == nil && strings.Join(names(acme), ",") == "Reception"
 	})
-	run(`[{"id": "`+acme.String()+`", "name": "Acme Ltd", "agents": {"`+uuid.NewString()+`": "Sales"}}]`, func() bool { return disabled(gone) })
+	smaller := `[{"id": "` + acme.String() + `", "name": "Acme Ltd", "agents": {"` + uuid.NewString() + `": "Sales"}}]`
+	var dry modelstest.LogBuffer
+	child := start(smaller, &dry, "-dry-run", "-disable", "1")
+	modelstest.Eventually(t, "a dry run", func() bool { return strings.Contains(dry.String(), `{"disabled":true,"name":"Gone"}`) })
+	child.Kill()
+	if !strings.Contains(dry.String(), "DELETE /operator/accounts/"+acme.String()+"/agents/"+agent.String()) || strings.Join(names(acme), ",") != "Reception" {
+		t.Errorf("the dry run printed %s, and the agents are %v", dry.String(), names(acme))
+	}
+	// One of two is more than a tenth.
+	for _, platform := range []string{`[]`, smaller} {
+		var refused modelstest.LogBuffer
+		child := start(platform, &refused)
+		modelstest.Eventually(t, "a refusal", func() bool { return strings.Contains(refused.String(), "none is disabled") })
+		child.Kill()
+		if disabled(gone) || disabled(acme) {
+			t.Errorf("%s disables accounts", platform)
+		}
+	}
+	run(smaller, func() bool { return disabled(gone) }, "-disable", "1")
 	if account, err := store.Accounts.Find(t.Context(), acme); err != nil || account.Name != "Acme Ltd" || strings.Join(names(acme), ",") != "Sales" {
 		t.Errorf("%+v with the agents %v, %v", account, names(acme), err)
 	}

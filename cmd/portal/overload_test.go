@@ -146,7 +146,7 @@ func TestTenTimesTheCapacityIsRefusedQuickly(t *testing.T) {
 	if normal > time.Minute {
 		t.Error("a minute after the flood, requests still fail or are slow")
 	}
-	if lines := regexp.MustCompile(`"msg":"requests refused"`).FindAllString(i.stderr.String(), -1); len(lines) == 0 || len(lines) > int(flooded.Seconds())+5 {
+	if lines := regexp.MustCompile(`"msg":"request refused"`).FindAllString(i.stderr.String(), -1); len(lines) == 0 || len(lines) > int(flooded.Seconds())+5 {
 		t.Errorf("%d lines about refusals", len(lines))
 	}
 	i.stop(t)

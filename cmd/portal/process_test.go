@@ -60,7 +60,7 @@ func waitFor(t *testing.T, command *exec.Cmd, stdin string) result {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return result{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return result{status: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
 // mustPortal runs a command, which must succeed, and returns its standard output.

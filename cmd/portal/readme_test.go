@@ -103,8 +103,9 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 	t.Parallel()
 	blocks := shellBlocks(t, operationsGuide(t)...)
 	want := map[string]int{
-		"Accounts and agents": 4, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 1, "Schema": 1, "Compose": 2, "Health": 1, "Metrics": 1,
-		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1, "HAProxy": 1,
+		"Accounts and agents": 5, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 1, "Schema": 1, "Compose": 2, "Health": 1, "Metrics": 1,
+		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1, "HAProxy": 1, "Several instances": 1,
+		"PostgreSQL's own backups": 2, "Every night": 1, "In production in ten steps": 3,
 		"Fail over":  4, // e2e/chaos runs these
 		"Commands":   1, // make build
 		"Monitoring": 1, // tools/deployment runs this
@@ -131,12 +132,39 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 			}
 		}
 		bash(t, dir, env, "", blocks["Accounts and agents"][2])
-		bash(t, dir, env, "", blocks["Accounts and agents"][3])
+		bash(t, dir, env, "", blocks["Accounts and agents"][3]+blocks["Accounts and agents"][4])
 
 		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		output := bash(t, dir, env, account.secret+"\n", blocks["Leaked keys"][0])
 		if !strings.Contains(output, account.key.ID.String()) {
 			t.Errorf("the key is not revoked: %s", output)
+		}
+	})
+	t.Run("production", func(t *testing.T) {
+		t.Parallel()
+		url := modelstest.OwnCluster(t).URL("postgres")
+		server := modelstest.Value(neturl.Parse(url))(t)
+		// The commands create the role portal.
+		modelstest.Exec(t, url, "CREATE ROLE postgres SUPERUSER LOGIN")
+		modelstest.Exec(t, strings.Replace(url, "portal@", "postgres@", 1), "ALTER ROLE portal RENAME TO tests")
+		dir, programs := t.TempDir(), t.TempDir()
+		modelstest.Must(t, os.WriteFile(filepath.Join(programs, "su"), []byte("#!/bin/sh\nshift 2\nexec sh \"$@\"\n"), 0o700))
+		steps := strings.NewReplacer("/etc/portal.env", "portal.env", ":5432", ":"+server.Port(), "127.0.0.1:8090", "127.0.0.1:0").
+			Replace(strings.Join(blocks["In production in ten steps"][:2], "\n"))
+		bash(t, dir, []string{
+			"PATH=" + programs + ":" + os.Getenv("PATH"), "PGHOST=127.0.0.1", "PGPORT=" + server.Port(), "PGUSER=postgres",
+		}, "", steps)
+		info := modelstest.Value(os.Stat(filepath.Join(dir, "portal.env")))(t)
+		settings := strings.Fields(readFile(t, filepath.Join(dir, "portal.env")))
+		i := start(t, append(settings, anyPort))
+		if info.Mode().Perm() != 0o600 || len(settings) != 5 || strings.Contains(i.stderr.String(), "WARN") {
+			t.Errorf("%v %q: %s", info.Mode(), settings, i.stderr.String())
+		}
+		modelstest.Must(t, os.Symlink(modelstest.Value(os.Executable())(t), filepath.Join(programs, "portal")))
+		create := strings.ReplaceAll(blocks["In production in ten steps"][2], "/etc/portal.env", "portal.env")
+		output := bash(t, dir, []string{actAsPortal + "=1", "PATH=" + programs + ":" + os.Getenv("PATH")}, testPassword, create)
+		if ids := strings.Fields(output); len(ids) != 2 {
+			t.Errorf("want the ids of the account and the agent, got %q", output)
 		}
 	})
 	t.Run("backup and restore", func(t *testing.T) {
@@ -147,7 +175,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 			store := modelstest.Open(t, url, models.Options{})
 			account := createAccount(t, store)
 			bash(t, dir, env, "", blocks["Upgrade"][0])
-			bash(t, dir, env, "", blocks["Backup"][0])
+			bash(t, dir, env, "", blocks["Backup"][0]+blocks["Every night"][0])
 			output := bash(t, dir, env, "", blocks["Restore"][0])
 			if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); err != nil {
 				t.Errorf("the restored key: %v\n%s", err, output)
@@ -169,7 +197,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		i := launchCommand(t, bashCommand(t, dir, append(env, anyPort), serve))
 		i.awaitReady(t)
 		address := strings.TrimPrefix(i.URL, "http://")
-		health := strings.ReplaceAll(blocks["Health"][0], "http://127.0.0.1:8080", i.URL)
+		health := strings.ReplaceAll(blocks["Several instances"][0]+blocks["Health"][0], "http://127.0.0.1:8080", i.URL)
 		bash(t, dir, append(env, "PORTAL_ADDR="+address), "", health)
 
 		bash(t, filepath.Join("..", ".."), env, "", blocks["Metrics"][0])

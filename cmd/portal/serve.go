@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
-	"runtime/debug"
 
 	"portal/handlers"
 	"portal/handlers/mailer"
+	"portal/handlers/webhooks"
 	"portal/models"
 	"portal/models/secret"
+	"portal/models/webhook"
 	"portal/models/widget"
 )
 
@@ -26,7 +26,7 @@ type serveCommand struct {
 // Run serves until ctx ends. It then finishes the running requests, writes the usage counts to the
 // database and returns nil.
 func (c serveCommand) Run(ctx context.Context, t terminal) error {
-	tuneCollector()
+	tuneCollector(ctx)
 	s, err := c.parse()
 	if err != nil {
 		return err
@@ -74,12 +74,15 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	store, err := models.Open(ctx, s.database.url, models.Options{
 		Logger: logger, Tracer: tracer, Keyring: keyring, LiveKit: s.liveKit, Mail: s.mailFrom != nil,
 		SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime,
-		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff,
+		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff, Webhooks: s.webhooks(listener, metricsListener),
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(ctx, store)) }()
+	if err := store.RecordSettings(ctx); err != nil {
+		return err
+	}
 	baseURL := s.publicURL(listener.Addr())
 	if s.demo {
 		if err := serveDemo(ctx, store, baseURL, out, logger); err != nil {
@@ -91,23 +94,30 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 		return err
 	}
 	defer stopMail()
+	webhookSender, stopWebhooks := startWebhooks(ctx, store, logger)
+	defer stopWebhooks()
 	limit, _ := connectionLimit()
-	connections := newConnections(limit, limit/2) // behind a proxy, all come from one address
-	registry := newRegistry(store, sender, connections)
+	connections := newConnections(limit, limit/2, maxUnread) // behind a proxy, all come from one address
+	figures := &figures{}
+	if metricsListener != nil {
+		stopFigures := inBackground(ctx, func(ctx context.Context) { figures.run(ctx, store) })
+		defer stopFigures()
+	}
+	registry := newRegistry(store, sender, webhookSender, figures, connections)
 	site, err := handlers.New(handlers.Deps{
 		Store: store, Logger: logger, Registry: registry, Tracer: tracer, Stopping: ctx.Done(),
 		BaseURL: baseURL, TrustedProxies: s.trustedProxies,
 		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
-		Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
+		Name: s.name, Notice: s.notice, SupportURL: s.supportURL, SecurityContact: s.securityContact,
 		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
-		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, Scanners: s.scanners,
+		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, OperatorTokenPrevious: s.operatorTokenPrevious, Scanners: s.scanners,
 	})
 	if err != nil {
 		return err
 	}
 	logger.InfoContext(ctx, "starting", slog.String("version", version), slog.String("url", baseURL.String()))
-	servers := []server{newServer("portal", listener, closeWhenStopping(site, ctx.Done()), logger)}
-	servers[0].ConnState = connections.change
+	servers := []server{newServer("portal", connections.listen(listener), closeConnections(site, ctx.Done()), logger)}
+	connections.bound(servers[0].Server)
 	if metricsListener != nil {
 		servers = append(servers, newServer("metrics", metricsListener, metricsHandler(registry, site), logger))
 	}
@@ -122,6 +132,9 @@ func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
 	if limit, files := connectionLimit(); limit < maxConnections {
 		logger.WarnContext(ctx, "the limit of open files is low and bounds the connections; raise it with ulimit -n or LimitNOFILE",
 			slog.Uint64("limit", files), slog.Int("connections", limit))
+	}
+	if s.baseURL != nil && s.baseURL.Scheme == "http" && s.baseURL.Hostname() != "localhost" && !isLoopback(s.baseURL) {
+		logger.WarnContext(ctx, "PORTAL_BASE_URL is plain http: anyone on the network between can read passwords, sessions and API keys; use https with a proxy in front")
 	}
 	switch {
 	case !s.passwordsOff || s.provider != nil:
@@ -148,21 +161,31 @@ func (s settings) keyring() (secret.Keyring, error) {
 	return secret.NewKeyring(current, s.secretPrevious)
 }
 
-// Defaults of the garbage collector, which GOGC and GOMEMLIMIT override. Because the live heap of
-// an instance is a few megabytes, a busy instance would spend a fifth of its time collecting
-// garbage with Go's default of 100 %. The memory limit protects small machines.
-const (
-	gcPercent   = 400
-	memoryLimit = 256 << 20 // bytes
-)
+// webhooks returns what decides about the addresses of webhooks, which are never those of these
+// listeners; nil: webhooks are off.
+func (s settings) webhooks(listeners ...net.Listener) *webhook.Guard {
+	if s.webhooksOff {
+		return nil
+	}
+	guard := &webhook.Guard{Networks: s.webhookNetworks, BaseURL: s.publicURL(listeners[0].Addr())}
+	for _, listener := range listeners {
+		if listener == nil {
+			continue
+		}
+		if address, ok := listener.Addr().(*net.TCPAddr); ok {
+			guard.Own = append(guard.Own, address.AddrPort())
+		}
+	}
+	return guard
+}
 
-func tuneCollector() {
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(gcPercent)
+// startWebhooks starts to send webhooks unless they are off. Call stop before the store is closed.
+func startWebhooks(ctx context.Context, store *models.Store, logger *slog.Logger) (sender *webhooks.Sender, stop func()) {
+	if !store.Webhooks.Enabled() {
+		return nil, func() {}
 	}
-	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
-		debug.SetMemoryLimit(memoryLimit)
-	}
+	sender = webhooks.New(store, logger, nil)
+	return sender, inBackground(ctx, sender.Run)
 }
 
 // startMail starts to send emails, if they are configured. After the end of ctx, stop waits until
@@ -177,11 +200,17 @@ func (s settings) startMail(ctx context.Context, store *models.Store, baseURL *u
 	if err != nil {
 		return nil, nil, err
 	}
+	return m, inBackground(ctx, m.Run), nil
+}
+
+// inBackground starts work, whose context ends with ctx. The returned function ends it too, and
+// waits until work has returned.
+func inBackground(ctx context.Context, work func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.Run(ctx)
+		work(ctx)
 	}()
-	return m, func() { cancel(); <-done }, nil
+	return func() { cancel(); <-done }
 }

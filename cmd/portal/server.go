@@ -38,7 +38,7 @@ func newServer(name string, listener net.Listener, handler http.Handler, logger 
 			ReadTimeout:       15 * time.Second,
 			WriteTimeout:      30 * time.Second,
 			IdleTimeout:       2 * time.Minute,
-			MaxHeaderBytes:    16 << 10,
+			MaxHeaderBytes:    16 << 10, // net/http adds 4 KiB
 			ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 		},
 		name: name, listener: listener,
@@ -87,10 +87,15 @@ func serveUntilDone(ctx context.Context, servers []server, logger *slog.Logger) 
 	return errors.Join(failures...)
 }
 
-// closeWhenStopping closes each connection after its response once stopping is closed, so that few
-// connections are left when the listener closes.
-func closeWhenStopping(next http.Handler, stopping <-chan struct{}) http.Handler {
+// closeConnections closes each connection after its response once stopping is closed, so that few
+// connections are left when the listener closes. It also closes the connection of a request in
+// chunks: if the request had a Content-Length too, net/http has removed it, and a proxy may have
+// taken the end of the request for another one (RFC 9112, section 6.3).
+func closeConnections(next http.Handler, stopping <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
 		select {
 		case <-stopping:
 			w.Header().Set("Connection", "close")

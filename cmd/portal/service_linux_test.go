@@ -1,41 +1,90 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"portal/models"
 	"portal/models/modelstest"
 )
 
-func TestSystemdAcceptsTheUnit(t *testing.T) {
+func TestSystemdAcceptsTheUnits(t *testing.T) {
 	t.Parallel()
-	unit := filepath.Join(t.TempDir(), "portal.service")
-	// systemd-analyze expects a program that exists.
-	text := strings.Replace(readFile(t, "operations/portal.service"), "/usr/local/bin/portal", "/bin/sh", 1)
-	modelstest.Must(t, os.WriteFile(unit, []byte(text), 0o600))
-	output, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
-	if err != nil || strings.Contains(string(output), "portal.service") {
+	folder := t.TempDir()
+	verify := []string{"verify", "--man=no"}
+	for _, name := range []string{"portal.service", "portal-backup.service", "portal-backup.timer"} {
+		unit := filepath.Join(folder, name)
+		// systemd-analyze expects a program that exists.
+		text := strings.Replace(readFile(t, "operations/"+name), "/usr/local/bin/portal", "/bin/sh", 1)
+		modelstest.Must(t, os.WriteFile(unit, []byte(text), 0o600))
+		verify = append(verify, unit)
+	}
+	output, err := exec.Command("systemd-analyze", verify...).CombinedOutput()
+	if err != nil || strings.Contains(string(output), "portal") {
 		t.Errorf("%v\n%s", err, output)
 	}
 }
 
+// The commands are those of the systemd unit and of the CronJob.
+func TestNightlyBackupsKeepTheNewest(t *testing.T) {
+	t.Parallel()
+	command := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/portal (.*) /var/lib/portal/backups$`).FindStringSubmatch(readFile(t, "operations/portal-backup.service"))
+	job := regexp.MustCompile(`args: \[(.*), /backups\]`).FindStringSubmatch(readFile(t, "operations/kubernetes/backup.yaml"))
+	for name, args := range map[string][]string{"systemd": strings.Fields(command[1]), "Kubernetes": strings.Split(job[1], ", ")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			modelstest.Databases(t, func(t *testing.T, url string) {
+				folder, began := t.TempDir(), time.Now().Truncate(time.Second)
+				var want []string
+				for day := range 20 {
+					old := fmt.Sprintf("portal-202011%02dT021500Z.backup", day+1)
+					writeFile(t, filepath.Join(folder, old), "")
+					if day > 6 {
+						want = append(want, old)
+					}
+				}
+				writeFile(t, filepath.Join(folder, "portal-before-upgrade.backup"), "")
+				mustPortal(t, databaseEnv(url), "", append(args, folder)...)
+				figures := modelstest.Value(modelstest.Open(t, url, models.Options{}).Figures(t.Context()))(t)
+				if figures.LastBackup.Before(began) {
+					t.Errorf("the last backup in the database is %s, want it after %s", figures.LastBackup, began)
+				}
+				var kept []string
+				for _, entry := range modelstest.Value(os.ReadDir(folder))(t) {
+					kept = append(kept, entry.Name())
+				}
+				if len(kept) != 15 || !slices.Equal(kept[:13], want) || kept[14] != "portal-before-upgrade.backup" {
+					t.Errorf("kept %q", kept)
+				}
+				mustPortal(t, databaseEnv(url), "", "restore", "--revoke-all-keys", filepath.Join(folder, kept[13]))
+			})
+		})
+	}
+}
+
+// The configuration of the gateway is in the same http block, as on one machine.
 func TestNginxTerminatesTLSForThePortal(t *testing.T) {
 	t.Parallel()
 	i := start(t, append(databaseEnv(modelstest.SQLiteURL(t)), anyPort,
 		"PORTAL_BASE_URL=https://portal.example.com", "PORTAL_TRUSTED_PROXIES=127.0.0.1/32"))
 	plain := freeAddress(t)
 	g := &gateway{Visitor: tlsVisitor(t), t: t, portal: i}
-	g.startNginx(readFile(t, "operations/nginx.conf"), map[string]string{
-		"127.0.0.1:8080": strings.TrimPrefix(i.URL, "http://"), "listen 80": "listen " + plain,
+	g.startNginx(readFile(t, "operations/nginx.conf")+readFile(t, guideFiles+"nginx.conf"), map[string]string{
+		"127.0.0.1:8080": strings.TrimPrefix(i.URL, "http://"), "127.0.0.1:8081": freeAddress(t), "listen 80": "listen " + plain,
 	})
 	page := g.Send(http.MethodGet, "/login", "", "X-Forwarded-For: 192.0.2.99")
 	if page.StatusCode != http.StatusOK || page.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("%d %v", page.StatusCode, page.Header)
 	}
+	site := g.URL
 	g.URL = "http://" + plain
 	redirect := g.Send(http.MethodGet, "/login?next=/agents", "")
 	if redirect.Header.Get("Location") != "https://127.0.0.1/login?next=/agents" {
@@ -48,5 +97,13 @@ func TestNginxTerminatesTLSForThePortal(t *testing.T) {
 	})
 	if !strings.Contains(line, `"client":"127.0.0.1"`) {
 		t.Errorf("the portal trusts the X-Forwarded-For header of the client: %s", line)
+	}
+
+	g.URL = site
+	large := g.Send(http.MethodPost, "/leaks", strings.Repeat("b", 3<<20)).Is(http.StatusRequestEntityTooLarge)
+	i.Kill()
+	away := g.refused(http.StatusServiceUnavailable, "UNAVAILABLE", "/api/widget/token")
+	if !strings.Contains(large.Body, `"PAYLOAD_TOO_LARGE"`) || away.Header.Get("Retry-After") != "1" {
+		t.Errorf("%s, %v", large.Body, away.Header)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -124,9 +125,12 @@ func TestTracingNeedsAnEndpointAndASupportedProtocol(t *testing.T) {
 		t.Run("", func(t *testing.T) { // restores the variables
 			s, found := parse(t, map[string]string{endpoint: test.endpoint, test.name: test.value})
 			problem := strings.Join(found, "")
-			if (s.spans != nil) != test.tracing || !strings.HasPrefix(problem, test.problem) || len(found) > 1 || test.problem == "" && problem != "" {
-				t.Errorf("%+v: tracing %v, errors %q", test, s.spans != nil, found)
-			}
+			modelstest.Facts(t, fmt.Sprintf("%+v: errors %q", test, found), map[string]bool{
+				"tracing":           (s.spans != nil) == test.tracing,
+				"error":             strings.HasPrefix(problem, test.problem),
+				"one error at most": len(found) <= 1,
+				"no other error":    test.problem != "" || problem == "",
+			})
 		})
 	}
 }

@@ -15,23 +15,22 @@ type userListCommand struct {
 	listFlags
 }
 
-// userRow is a user in a list.
-type userRow struct {
-	api.User
-
-	Disabled bool `json:"disabled"`
-}
-
 func (c userListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		return listing[models.User, userRow]{
+		return listing[models.User, api.User]{
 			fetch: func(page models.Page) (models.List[models.User], error) {
 				return store.People.List(ctx, account.ID, page)
 			},
-			row:    func(user models.User) userRow { return userRow{api.NewUser(user), user.DisabledAt != nil} },
-			header: "ID\tEMAIL\tROLE\tSTATE",
-			line: func(row userRow) string {
-				return strings.Join([]string{row.ID.String(), row.Email, string(row.Role), state(row.Disabled)}, "\t")
+			row:    api.NewUser,
+			header: "ID\tEMAIL\tROLE\tSTATE\tLAST SIGN-IN\tTWO-STEP",
+			line: func(row api.User) string {
+				twoStep := "-"
+				if row.TwoStep != nil {
+					twoStep = *row.TwoStep
+				}
+				return strings.Join([]string{
+					row.ID.String(), row.Email, string(row.Role), state(row.Disabled), moment(row.LastSignInAt), twoStep,
+				}, "\t")
 			},
 		}.write(t.out, c.listFlags)
 	})
@@ -104,9 +103,9 @@ func (c userChangeEmailCommand) Run(ctx context.Context, t terminal) error {
 type userResetSecondFactorCommand struct{ userFlag }
 
 func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error {
-	return withStore(ctx, func(store *models.Store) error {
-		if err := store.Credentials.ResetSecondFactor(ctx, c.Email); err != nil {
-			return c.explain(err)
+	return c.withUser(ctx, func(store *models.Store, user models.User) error {
+		if err := store.Credentials.ResetSecondFactor(ctx, user.AccountID, user.ID); err != nil {
+			return err
 		}
 		return t.say("the authenticator app, the recovery codes and the passkeys of %s are removed, and all of the user's sessions ended", c.Email)
 	})
@@ -120,6 +119,27 @@ func (c userRemoveCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		return t.say("%s is removed, and all of the user's sessions ended; the user's keys stay", user.Email)
+	})
+}
+
+type userEraseCommand struct{ userFlag }
+
+func (c userEraseCommand) Run(ctx context.Context, t terminal) error {
+	return withStore(ctx, func(store *models.Store) error {
+		user, err := store.Erasures.FindUser(ctx, c.Email)
+		if err == nil {
+			err = store.Erasures.BeginUser(ctx, user.AccountID, user.ID, models.Operator())
+		}
+		if errors.Is(err, models.ErrLastOwner) {
+			return fmt.Errorf("--email %s: %w; add another owner first, or erase the account with: portal account erase", c.Email, err)
+		}
+		if err == nil {
+			err = finishErasures(ctx, store)
+		}
+		if err != nil {
+			return c.explain(err)
+		}
+		return t.say("%s is erased; the user's keys stay", c.Email)
 	})
 }
 

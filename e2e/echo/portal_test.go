@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,7 +16,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/livekit/protocol/auth"
 	"github.com/livekit/protocol/livekit"
+	"github.com/livekit/protocol/webhook"
 	"github.com/twitchtv/twirp"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	portal "portal/models/livekit"
 )
@@ -96,7 +101,7 @@ func (s *roomService) admin(ctx context.Context, call, room string) error {
 
 func (s *roomService) ListRooms(ctx context.Context, r *livekit.ListRoomsRequest) (*livekit.ListRoomsResponse, error) {
 	err := s.allow(ctx, "ListRooms", func(g *auth.VideoGrant) bool { return g.RoomList && len(r.GetNames()) == 0 })
-	return &livekit.ListRoomsResponse{Rooms: []*livekit.Room{{Name: s.room}, {Name: "lobby"}}}, err
+	return &livekit.ListRoomsResponse{Rooms: []*livekit.Room{{Sid: "RM_1", Name: s.room, CreationTimeMs: 1763899190123, NumParticipants: 1}, {Name: "lobby"}}}, err
 }
 
 func (s *roomService) ListParticipants(ctx context.Context, r *livekit.ListParticipantsRequest) (*livekit.ListParticipantsResponse, error) {
@@ -132,11 +137,11 @@ func TestLiveKitUnderstandsRequests(t *testing.T) {
 		URL: &url.URL{Scheme: "ws", Host: strings.TrimPrefix(listener.URL, "http://")}, APIKey: apiKey, APISecret: apiSecret,
 	})
 	rooms, err := server.Rooms(t.Context())
-	if err != nil || len(rooms) != 1 || rooms[0].Name != service.room {
+	if err != nil || len(rooms) != 1 || rooms[0].Name != service.room || rooms[0].ID != "RM_1" || rooms[0].Empty || rooms[0].CreatedAt.UnixMilli() != 1763899190123 {
 		t.Fatalf("rooms %v, error %v", rooms, err)
 	}
 	for _, want := range []bool{true, false} {
-		if ended, err := server.EndRoom(t.Context(), rooms[0]); err != nil || ended != want {
+		if ended, err := server.EndRoom(t.Context(), rooms[0].Name); err != nil || ended != want {
 			t.Errorf("ended: %t, want %t; error %v", ended, want, err)
 		}
 		service.participants = service.participants[1:]
@@ -144,5 +149,42 @@ func TestLiveKitUnderstandsRequests(t *testing.T) {
 	want := []string{"ListRooms", "ListParticipants", "RemoveParticipant visitor", "ListParticipants", "DeleteRoom"}
 	if !reflect.DeepEqual(service.calls, want) {
 		t.Errorf("got  %q\nwant %q", service.calls, want)
+	}
+}
+
+// LiveKit's own receiver and the portal accept the same webhooks.
+func TestPortalReadsWebhooks(t *testing.T) {
+	agentID := uuid.NewString()
+	room := agentID + "_" + uuid.NewString() + "_x"
+	body, err := protojson.Marshal(&livekit.WebhookEvent{
+		Event: webhook.EventParticipantLeft, Id: "EV_1", CreatedAt: 1763899200,
+		Room: &livekit.Room{Sid: "RM_1", Name: room, CreationTimeMs: 1763899190123},
+		Participant: &livekit.ParticipantInfo{
+			Sid: "PA_1", Identity: "visitor", JoinedAt: 1763899191, JoinedAtMs: 1763899191456,
+			Attributes: map[string]string{"agentId": agentID, "userId": "u-17"}, DisconnectReason: livekit.DisconnectReason_CLIENT_INITIATED,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256(body)
+	token, err := auth.NewAccessToken(apiKey, apiSecret).SetValidFor(5 * time.Minute).SetSha256(base64.StdEncoding.EncodeToString(hash[:])).ToJWT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodPost, "/livekit/webhook", bytes.NewReader(body))
+	request.Header.Set("Authorization", token)
+	if _, err := webhook.ReceiveWebhookEvent(request, auth.NewSimpleKeyProvider(apiKey, apiSecret)); err != nil {
+		t.Fatal(err)
+	}
+	server := portal.New(portal.Options{URL: &url.URL{}, APIKey: apiKey, APISecret: apiSecret})
+	verify, err := server.VerifyWebhook(token, time.Now())
+	if err != nil || verify(body) != nil {
+		t.Fatalf("the portal refuses the signature: %v", err)
+	}
+	event, ours, err := portal.ParseEvent(body)
+	if err != nil || !ours || !event.Left || event.Room.ID != "RM_1" || event.Visitor.JoinedAt.UnixMilli() != 1763899191456 ||
+		event.Visitor.Reason != "CLIENT_INITIATED" || event.Visitor.UserID != "u-17" || event.CreatedAt.Unix() != 1763899200 {
+		t.Errorf("%+v, %t, %v", event, ours, err)
 	}
 }

@@ -22,6 +22,9 @@ func (f Frame) ExpectCurrent(name string) {
 	f.must(f.expect.Locator(main.root.Locator("[aria-current]")).ToHaveCount(1), "expect one current page")
 }
 
+// OpenMenu opens the navigation in a narrow window.
+func (f Frame) OpenMenu() { f.Click("Menu") }
+
 // SignOut signs out.
 func (f Frame) SignOut() {
 	f.Click("Sign out")

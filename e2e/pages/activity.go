@@ -60,7 +60,7 @@ func (a Activity) Search(text string) {
 }
 
 // Export downloads the entries as CSV and returns the path of the file.
-func (a Activity) Export() string { return a.download("link", "Export CSV") }
+func (a Activity) Export() string { return a.download("link", "Download CSV") }
 
 // download presses a control that saves a file, and returns the path of the file.
 func (b *Tab) download(role playwright.AriaRole, name string) string {

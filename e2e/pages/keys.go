@@ -69,7 +69,7 @@ func (k Keys) Count() int { return k.Table().Count("button", "Revoke") }
 
 // OpenRestrictions opens the restrictions of the form for a new key.
 func (k Keys) OpenRestrictions() Restrictions {
-	k.must(k.Page.GetByText("Restrictions", playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).First().Click(), "open the restrictions")
+	k.must(k.Page.GetByText("Restrictions of the new key").Click(), "open the restrictions")
 	return Restrictions{k.Tab}
 }
 
@@ -191,10 +191,10 @@ func (r Row) ExpectCellsDrawn() {
 	}
 }
 
-// Usage opens the page of usage with the chart of the key.
-func (r Row) Usage() Chart {
+// Usage opens the page of the usage of the key with this label.
+func (r Row) Usage(label string) Chart {
 	r.Follow("Usage")
-	r.tab.expectPage("/usage", "Usage")
+	r.tab.expectPage("/usage", label)
 	return Chart{r.tab.In("figure", "Usage")}
 }
 

@@ -18,7 +18,7 @@ type Reveal struct {
 func ExpectReveal(b *Tab) Reveal { return expectReveal(b, "API key generated", "API key") }
 
 func expectReveal(b *Tab, title, field string) Reveal {
-	r := Reveal{b, b.In("dialog", title), field}
+	r := Reveal{Tab: b, Dialog: b.In("dialog", title), field: field}
 	if !b.JavaScript {
 		b.ExpectHeading(title)
 		r.Dialog = b.In("main", "")

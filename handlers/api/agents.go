@@ -16,10 +16,14 @@ import (
 type Agent struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
+	// While it is true, the agent's tokens are refused.
+	Paused bool `json:"paused"`
 }
 
 // NewAgent returns the body of an agent.
-func NewAgent(agent models.Agent) Agent { return Agent{agent.ID, agent.Name} }
+func NewAgent(agent models.Agent) Agent {
+	return Agent{ID: agent.ID, Name: agent.Name, Paused: agent.PausedAt != nil}
+}
 
 type agentsBody struct {
 	Agents []Agent   `json:"agents"`        // never null

@@ -17,7 +17,9 @@ func TestAgentsAreListedByName(t *testing.T) {
 			t.Helper()
 			s.get("/api/agents?"+query, bearer(c.secret)).is(http.StatusOK).isExactly(want)
 		}
-		entry := func(agent models.Agent) string { return fmt.Sprintf(`{"id":%q,"name":%q}`, agent.ID, agent.Name) }
+		entry := func(agent models.Agent) string {
+			return fmt.Sprintf(`{"id":%q,"name":%q,"paused":false}`, agent.ID, agent.Name)
+		}
 		first := c.agent.ID.String()
 		listed("", `{"agents":[`+entry(c.agent)+`,`+entry(second)+`]}`)
 		listed("limit=1000", `{"agents":[`+entry(c.agent)+`,`+entry(second)+`]}`)

@@ -8,6 +8,7 @@
 package api
 
 import (
+	"net/http"
 	"runtime"
 
 	"github.com/gin-gonic/gin"
@@ -16,6 +17,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/static"
 )
 
 // Endpoints are the endpoints of the JSON API, of the operator API and of the public documents.
@@ -26,52 +28,94 @@ type Endpoints struct {
 	widgets   widgetTokens
 	operators operators
 	leaks     *leakReports
+	documents map[string]static.Asset // public, by path
+	events    *callEvents
 }
 
 // New returns the endpoints. It panics if the registry already has the metrics. The function
 // signInLink returns the URL of a sign-in link with a token.
 func New(d deps.Deps, signInLink func(token string) string) *Endpoints {
-	s := &site{d, middleware.NewSlots(maxQueries), newRefusals(d.Registry)}
+	s := &site{Deps: d, queries: middleware.NewSlots(maxQueries), refusals: newRefusals(d.Registry)}
 	ofAccount := middleware.RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &Endpoints{
-		site:      s,
-		customers: customers{s, newRateLimiter("key", "with this API key", d.RateLimit, d.Now)},
+		site: s,
+		customers: customers{
+			site:      s,
+			limit:     newRateLimiter("key", "with this API key", d.RateLimit, d.Now),
+			ofReports: newRateLimiter("account", "for reports of this account", reportRate, d.Now),
+		},
 		widgets: widgetTokens{
 			site:      s,
 			ofToken:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
 			ofAccount: newRateLimiter("account", "with the widget tokens of this account", ofAccount, d.Now),
 			signing:   make(chan struct{}, runtime.GOMAXPROCS(0)),
 		},
-		operators: operators{s, newSharedToken(d.OperatorToken), signInLink},
+		operators: operators{site: s, token: newSharedToken(d.OperatorToken, d.OperatorTokenPrevious), signInLink: signInLink},
 		leaks:     newLeakReports(s),
+		documents: newDocuments(d),
+		events:    newCallEvents(s),
 	}
 }
 
 // Register adds the routes to r.
 func (e *Endpoints) Register(r gin.IRouter) {
 	// Public.
-	r.GET("/healthz", handle(e.showHealth))
-	r.GET("/readyz", handle(e.showReadiness))
-	r.GET(descriptionPath, handle(e.showDescription))
-	r.GET(signingKeysPath, handle(e.showSigningKeys))
-	r.GET("/.well-known/oauth-authorization-server", handle(e.showDiscovery))
-	r.GET("/.well-known/openid-configuration", handle(e.showDiscovery))
+	r.GET(healthPath, handle(e.showHealth))
+	r.GET(readinessPath, handle(e.showReadiness))
+	for path, document := range e.documents {
+		r.GET(path, func(c *gin.Context) {
+			allowAnyOrigin(c)
+			document.ServeHTTP(c.Writer, c.Request)
+		})
+	}
 	e.registerLeaks(r, e.leaks)
+	if e.LiveKit != nil {
+		r.POST(eventsPath, handle(e.events.create))
+	}
 
 	// For gateways, with any method.
-	gateway(r, authorizePath, e.customers.handle(e.customers.authorize))
+	gateway(r, authorizePath, e.customers.handle(models.AccessAgents, e.customers.authorize))
 	gateway(r, authorizeWidgetPath, handle(e.widgets.authorize))
 
-	// With an active API key.
-	r.GET("/api/agents", e.customers.handle(e.customers.listAgents))
-	r.GET("/api/key", e.customers.handle(e.customers.showKey))
-	r.POST("/api/widget/token", e.customers.handle(e.widgets.create))
-	r.POST(introspectionPath, e.customers.handle(e.widgets.introspect))
+	for _, route := range e.keyed() {
+		r.Handle(route.method, route.path, e.customers.handle(route.access, route.handler))
+	}
 
 	// With the operator token.
 	if e.operators.token != nil {
 		e.registerOperators(r.Group(operatorPath), &e.operators)
 	}
+}
+
+// keyedRoute is a route that requires an active API key.
+type keyedRoute struct {
+	method, path string
+	access       models.Access // of the key; empty: any
+	handler      keyedHandler
+}
+
+// keyed returns the routes with an API key. Every other path under /api needs the access agents.
+func (e *Endpoints) keyed() []keyedRoute {
+	cs := &e.customers
+	return []keyedRoute{
+		{http.MethodGet, "/api/agents", models.AccessAgents, cs.listAgents},
+		{http.MethodPost, "/api/widget/token", models.AccessAgents, e.widgets.create},
+		{http.MethodPost, introspectionPath, models.AccessAgents, e.widgets.introspect},
+		{http.MethodGet, "/api/activity", models.AccessReports, cs.report(cs.listActivity)},
+		{http.MethodGet, "/api/calls", models.AccessReports, cs.report(cs.listCalls)},
+		{http.MethodGet, "/api/usage", models.AccessReports, cs.report(cs.listUsage)},
+		{http.MethodGet, "/api/key", "", cs.showKey},
+	}
+}
+
+// accessOf returns the access that a path under /api needs.
+func (e *Endpoints) accessOf(path string) models.Access {
+	for _, route := range e.keyed() {
+		if route.path == path {
+			return route.access
+		}
+	}
+	return models.AccessAgents
 }
 
 func (*Endpoints) registerLeaks(r gin.IRouter, leaks *leakReports) {
@@ -91,15 +135,21 @@ func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {
 	r.GET("/accounts", o.handle(o.listAccounts))
 	r.GET("/accounts/:account", o.handle(o.showAccount))
 	r.PUT("/accounts/:account", o.handle(o.putAccount))
+	r.DELETE("/accounts/:account", o.handle(o.eraseAccount))
 	r.GET("/accounts/:account/agents", o.handle(o.listAgents))
 	r.PUT("/accounts/:account/agents/:agent", o.handle(o.putAgent))
 	r.DELETE("/accounts/:account/agents/:agent", o.handle(o.removeAgent))
 	r.GET("/accounts/:account/users", o.handle(o.listUsers))
 	r.POST("/accounts/:account/users", o.handle(o.addUser))
+	r.PATCH("/accounts/:account/users/:user", o.handle(o.changeUser))
 	r.DELETE("/accounts/:account/users/:user", o.handle(o.removeUser))
+	r.POST("/accounts/:account/users/:user/second-factor-reset", o.handle(o.resetSecondFactor))
 	r.POST("/accounts/:account/sign-in-links", o.handle(o.createSignInLink))
 	r.GET("/accounts/:account/keys", o.handle(o.listKeys))
 	r.POST("/keys/revocations", o.handle(o.revokeKey))
+	r.GET("/activity", o.handle(o.listActivity))
+	r.GET("/calls", o.handle(o.listCalls))
+	r.POST("/calls/:call/end", o.handle(o.endCall))
 }
 
 // NotFound handles a path without a route that this package owns.
@@ -123,9 +173,9 @@ func (e *Endpoints) authenticated(c *gin.Context, h handler) {
 	switch path := c.Request.URL.Path; {
 	case under(path, operatorPath):
 		e.operators.handle(h)(c)
-	case under(path, leaksPath):
-		handle(h)(c)
+	case under(path, "/api"):
+		e.customers.handle(e.accessOf(path), func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
 	default:
-		e.customers.handle(func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
+		handle(h)(c)
 	}
 }

@@ -24,7 +24,8 @@ const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 type customers struct {
 	*site
 
-	limit *rateLimiter // of each key; nil: none
+	limit     *rateLimiter // of each key; nil: none
+	ofReports *rateLimiter // of the reports of each account
 }
 
 // authenticate returns the caller, whose request comes from this address. It returns a 401 if the
@@ -112,9 +113,10 @@ func bearer(h http.Header) (string, error) {
 // no route can skip authentication.
 type keyedHandler func(*gin.Context, models.Principal) error
 
-// handle adapts a handler that requires an active API key. Because a caller without the key must
+// handle adapts a handler that requires an active API key with this access, or any if it is empty.
+// Because a caller without the key must
 // neither use nor see its limit, the rate limit comes after authentication.
-func (cs *customers) handle(h keyedHandler) gin.HandlerFunc {
+func (cs *customers) handle(access models.Access, h keyedHandler) gin.HandlerFunc {
 	return handle(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
 		address := cs.clientAddress(c)
@@ -122,42 +124,55 @@ func (cs *customers) handle(h keyedHandler) gin.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		err = cs.serve(c, caller, address, h)
-		if err != nil && problem.From(err).Status == http.StatusForbidden {
-			cs.countRefusal(err)
-			cs.Store.API.CountRefusal(caller)
+		err = cs.serve(c, caller, address, access, h)
+		if err != nil {
+			switch refused := problem.From(err); {
+			case refused.Status == http.StatusForbidden:
+				cs.countRefusal(err)
+				cs.Store.API.CountRefusal(caller)
+			case refused.Code == problem.CodeLimitReached:
+				cs.Store.API.CountRefusal(caller)
+			}
 		}
 		return err
 	})
 }
 
-// serve calls h if the key is accepted from the address and has not reached its limit.
-func (cs *customers) serve(c *gin.Context, caller models.Principal, address netip.Addr, h keyedHandler) error {
+// serve calls h if the key is accepted from the address, has not reached its limit and has the
+// access.
+func (cs *customers) serve(c *gin.Context, caller models.Principal, address netip.Addr, access models.Access, h keyedHandler) error {
 	if !caller.AllowsAddress(address) {
 		return models.ErrAddressNotAllowed
 	}
 	if err := cs.limit.limit(c, caller.KeyID); err != nil {
 		return err
 	}
+	if access != "" && !caller.Allows(access) {
+		return models.ErrAccessNotAllowed
+	}
 	return h(c, caller)
 }
 
 // sharedToken is the hash of a token that callers share with the configuration. Guesses are not
 // limited: a token has at least 32 bytes.
-type sharedToken [sha256.Size]byte
+type sharedToken [][sha256.Size]byte
 
-// newSharedToken returns nil for an empty token.
-func newSharedToken(token string) *sharedToken {
+// newSharedToken returns nil for an empty token. The previous one, unless it is empty, is accepted
+// too.
+func newSharedToken(token, previous string) sharedToken {
 	if token == "" {
 		return nil
 	}
-	hash := sharedToken(sha256.Sum256([]byte(token)))
-	return &hash
+	hashes := sharedToken{sha256.Sum256([]byte(token))}
+	if previous != "" {
+		hashes = append(hashes, sha256.Sum256([]byte(previous)))
+	}
+	return hashes
 }
 
 // check accepts one Authorization header with the token after Bearer or, if bare, also alone. For
 // any other it returns a 401, with these messages for no header and for a wrong one.
-func (t *sharedToken) check(c *gin.Context, bare bool, missing, wrong string) error {
+func (t sharedToken) check(c *gin.Context, bare bool, missing, wrong string) error {
 	values := c.Request.Header.Values("Authorization")
 	if len(values) == 1 {
 		scheme, token, _ := strings.Cut(values[0], " ")
@@ -173,8 +188,11 @@ func (t *sharedToken) check(c *gin.Context, bare bool, missing, wrong string) er
 	return problem.Unauthorized(problem.ReasonUnknown, wrong)
 }
 
-// is reports whether text is the token, in a time that does not depend on it.
-func (t *sharedToken) is(text string) bool {
-	hash := sha256.Sum256([]byte(text))
-	return subtle.ConstantTimeCompare(hash[:], t[:]) == 1
+// is reports whether text is one of the tokens, in a time that does not depend on it.
+func (t sharedToken) is(text string) bool {
+	hash, equal := sha256.Sum256([]byte(text)), 0
+	for _, token := range t {
+		equal |= subtle.ConstantTimeCompare(hash[:], token[:])
+	}
+	return equal == 1
 }

@@ -54,7 +54,7 @@ func (cs *customers) authorize(c *gin.Context, caller models.Principal) error {
 		if err != nil {
 			return err
 		}
-		cs.Store.Agents.Used(*agentID, caller.KeyID)
+		cs.Store.Agents.Used(caller.AccountID, *agentID, caller.KeyID)
 		body.AgentID = agentID
 		c.Header("X-Agent-Id", agentID.String())
 	}

@@ -33,7 +33,7 @@ func TestAuthorizeAnswersAnyMethodAndPath(t *testing.T) {
 			"", "/", "/v1/calls", "//", "/../../login", "/%2e%2e/agents", "/a%2Fb%20c%3F", "/" + strings.Repeat("x", 4000),
 			"?", "?other=1&agentid=x", "/v1?q=%zz", "/v1?a;b",
 		}
-		byToken := authorized{c.accountID, c.key.ID, c.agent.ID, s.clock.Now().Add(tokenTTL).UTC().Truncate(time.Second)}
+		byToken := authorized{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID, ExpiresAt: s.clock.Now().Add(tokenTTL).UTC().Truncate(time.Second)}
 		for _, gateway := range []struct {
 			base   string
 			sent   option

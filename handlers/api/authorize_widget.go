@@ -85,10 +85,12 @@ func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err e
 	if err == nil {
 		claims, err = w.Tokens.Verify(token)
 	}
-	if err == nil {
+	if err == nil || errors.Is(err, widget.ErrExpired) {
 		if limited := w.limitToken(c, claims); limited != nil {
 			return claims, limited
 		}
+	}
+	if err == nil {
 		err = w.checkActive(c.Request.Context(), claims)
 	}
 	if refused, known := tokenProblem(err); known {
@@ -100,8 +102,9 @@ func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err e
 	return claims, err
 }
 
-// limitToken counts a request with a verified widget token, for the token and for its account.
-// Because it comes before the database is asked, it also counts tokens that are no longer active.
+// limitToken counts a request with a widget token whose signature is right, for the token and for its
+// account. It also counts expired tokens and, because it comes before the database is asked, those
+// that are no longer active.
 func (w *widgetTokens) limitToken(c *gin.Context, claims widget.Claims) error {
 	if err := w.ofToken.limit(c, claims.ID); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (s *service) serve(t *testing.T, r *http.Request) (response answer, logged 
 	s.log.Reset()
 	recorder := httptest.NewRecorder()
 	s.handler.ServeHTTP(recorder, r)
-	return answer{t, recorder.Code, recorder.Header(), recorder.Body.Bytes()}, s.log.String()
+	return answer{t: t, status: recorder.Code, header: recorder.Header(), body: recorder.Body.Bytes()}, s.log.String()
 }
 
 // Every header except Bearer with the key gets a 401. Neither the response nor the log repeats the

@@ -22,6 +22,7 @@ type Key struct {
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	RevokedAt  *time.Time `json:"revokedAt"`
 
+	Access models.Access `json:"access"`
 	restrictions
 
 	Expired bool `json:"expired"`
@@ -32,10 +33,11 @@ type restrictions struct {
 	ExpiresAt *time.Time     `json:"expiresAt"`
 	Agents    []uuid.UUID    `json:"agents"`
 	Networks  []netip.Prefix `json:"networks"`
+	Limits    limits         `json:"limits"`
 }
 
 func newRestrictions(key models.Key) restrictions {
-	return restrictions{inUTC(key.ExpiresAt), key.Agents, key.Networks}
+	return restrictions{ExpiresAt: inUTC(key.ExpiresAt), Agents: key.Agents, Networks: key.Networks, Limits: newLimits(key.Limits)}
 }
 
 // NewKey returns the body of a key at a time, which may be that of this process: because the field
@@ -43,8 +45,8 @@ func newRestrictions(key models.Key) restrictions {
 // no harm.
 func NewKey(key models.Key, now time.Time) Key {
 	return Key{
-		key.ID, key.Label, key.Masked(), key.CreatedAt.UTC(), inUTC(key.LastUsedAt), inUTC(key.RevokedAt),
-		newRestrictions(key), key.Expired(now),
+		ID: key.ID, Label: key.Label, MaskedKey: key.Masked(), CreatedAt: key.CreatedAt.UTC(), LastUsedAt: inUTC(key.LastUsedAt), RevokedAt: inUTC(key.RevokedAt),
+		Access: key.Access, restrictions: newRestrictions(key), Expired: key.Expired(now),
 	}
 }
 
@@ -56,19 +58,31 @@ type ownKey struct {
 	AccountID uuid.UUID `json:"accountId"`
 	CreatedAt time.Time `json:"createdAt"`
 
+	Access models.Access `json:"access"`
 	restrictions
+
+	Used usedBody `json:"used"`
+}
+
+// usedBody is how much of the limits of a key is used.
+type usedBody struct {
+	Calls            int64 `json:"calls"`
+	MinutesThisMonth int64 `json:"minutesThisMonth"`
 }
 
 // showKey returns the key of the caller.
 func (cs *customers) showKey(c *gin.Context, caller models.Principal) error {
-	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (models.Key, error) {
-		return cs.Store.API.Key(ctx, caller)
+	var used models.CallsUsed
+	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (key models.Key, err error) {
+		key, used, err = cs.Store.API.Key(ctx, caller)
+		return key, err
 	})
 	if errors.Is(err, models.ErrKeyNotFound) {
 		err = models.ErrKeyUnknown
 	}
 	return send(c, http.StatusOK, ownKey{
-		key.ID, key.Label, key.Masked(), key.AccountID, key.CreatedAt.UTC(), newRestrictions(key),
+		ID: key.ID, Label: key.Label, MaskedKey: key.Masked(), AccountID: key.AccountID, CreatedAt: key.CreatedAt.UTC(), Access: key.Access, restrictions: newRestrictions(key),
+		Used: usedBody{Calls: used.Calls, MinutesThisMonth: used.Minutes()},
 	}, err)
 }
 

@@ -49,6 +49,13 @@ func newTimedService(t testing.TB, databaseURL string, timeout time.Duration, ch
 	t.Helper()
 	s := &service{t: t, database: databaseURL, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
 	s.store = modelstest.Open(t, databaseURL, models.Options{Timeout: timeout, Now: s.clock.Now, Logger: s.log.Logger()})
+	return s.start(changes...)
+}
+
+// start starts the instance on its store.
+func (s *service) start(changes ...func(*handlers.Deps)) *service {
+	t := s.t
+	t.Helper()
 	deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
 	deps.Logger, deps.OperatorToken = s.log.Logger(), operatorToken
 	for _, change := range changes {

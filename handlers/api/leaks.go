@@ -43,8 +43,8 @@ type leakReports struct {
 	publicSlots, slots   middleware.Slots
 	publicBodies, bodies leakBodies
 
-	scanners    []*scanner   // that sign their reports
-	gitLabToken *sharedToken // nil: off
+	scanners    []*scanner  // that sign their reports
+	gitLabToken sharedToken // nil: off
 	counts      *prometheus.CounterVec
 }
 
@@ -60,7 +60,7 @@ func newLeakReports(s *site) *leakReports {
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
 		publicBodies: leakBodies{ofAddress: maxLeakBodiesOfAddress}, bodies: leakBodies{ofAddress: maxScannerBodiesOfAddress},
-		gitLabToken: newSharedToken(s.Scanners.GitLabToken),
+		gitLabToken: newSharedToken(s.Scanners.GitLabToken, s.Scanners.GitLabTokenPrevious),
 		counts: promauto.With(s.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "portal_leak_reports_total",
 			Help: "API keys reported as leaked, by source and outcome; inactive ones were revoked or had expired before; refused counts requests.",
@@ -72,7 +72,7 @@ func newLeakReports(s *site) *leakReports {
 	if s.Scanners.GitLabKeys != "" {
 		l.scanners = append(l.scanners, newScanner(s, models.LeakGitLab, "Gitlab", s.Scanners.GitLabKeys))
 	}
-	for _, from := range []models.LeakSource{models.LeakPublic, models.LeakGitHub, models.LeakGitLab} {
+	for _, from := range []models.LeakReporter{models.LeakPublic, models.LeakGitHub, models.LeakGitLab} {
 		for _, outcome := range []models.LeakOutcome{models.LeakRevoked, models.LeakInactive, models.LeakUnknown, leakRefused} {
 			l.counts.WithLabelValues(string(from), string(outcome))
 		}
@@ -81,7 +81,7 @@ func newLeakReports(s *site) *leakReports {
 }
 
 // handle adapts a handler of reports and counts the requests that it refuses.
-func (l *leakReports) handle(from models.LeakSource, h handler) gin.HandlerFunc {
+func (l *leakReports) handle(from models.LeakReporter, h handler) gin.HandlerFunc {
 	return handle(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
 		err := h(c)
@@ -95,7 +95,7 @@ func (l *leakReports) handle(from models.LeakSource, h handler) gin.HandlerFunc 
 // report reports texts in a slot and counts the outcomes, even if the client disconnects. A scanner
 // waits for its slot, because it might not repeat a refused report.
 func (l *leakReports) report(
-	c *gin.Context, texts []models.LeakedText, from models.LeakSource, address string,
+	c *gin.Context, texts []models.LeakedText, from models.LeakReporter, address string,
 ) (outcomes []models.LeakOutcome, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), leakTimeout)
 	defer cancel()
@@ -221,7 +221,7 @@ func (l *leakReports) createSigned(c *gin.Context, from *scanner) error {
 			label = "false_positive"
 		}
 		hash := text.Hash()
-		feedback = append(feedback, leakFeedback{hex.EncodeToString(hash[:]), kinds[i], label})
+		feedback = append(feedback, leakFeedback{TokenHash: hex.EncodeToString(hash[:]), TokenType: kinds[i], Label: label})
 	}
 	c.PureJSON(http.StatusOK, feedback)
 	return nil

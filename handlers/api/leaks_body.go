@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"container/list"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
@@ -20,6 +22,10 @@ import (
 
 const (
 	maxLeakBody = 1 << 20
+	// smallLeakBody is how many bytes of a body may take the time of a request. The rest must arrive
+	// within largeLeakTime.
+	smallLeakBody = 64 << 10
+	largeLeakTime = 3 * time.Second
 	// maxLeakBodies is how many bytes of bodies are in memory, in public reports and in those of
 	// scanners. A client that sends slowly holds only what it has sent.
 	maxLeakBodies = 32 << 20
@@ -38,7 +44,10 @@ func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), e
 	if c.Request.ContentLength > maxLeakBody {
 		return nil, func() {}, problem.PayloadTooLarge(maxLeakBody)
 	}
-	reader := &heldReader{Reader: http.MaxBytesReader(c.Writer, c.Request.Body, maxLeakBody), held: held, address: addressID(c.ClientIP())}
+	reader := &heldReader{
+		Reader: http.MaxBytesReader(c.Writer, c.Request.Body, maxLeakBody), held: held, address: addressID(c.ClientIP()),
+		setDeadline: http.NewResponseController(c.Writer).SetReadDeadline,
+	}
 	body, err = io.ReadAll(reader)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -50,36 +59,98 @@ func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), e
 	return body, reader.release, err
 }
 
-// leakBodies counts the bytes of bodies in memory, all of them and those of each address.
+// leakBodies bounds the bytes of bodies in memory, all of them and those of each address. At a bound,
+// an incomplete body ends: of those beyond smallLeakBody, or else of all, the one without progress
+// for the longest time.
 type leakBodies struct {
 	ofAddress int64 // the limit of an address
 
 	mu  sync.Mutex
 	all int64
 	of  map[uuid.UUID]int64
+	// Of *heldReader whose body is incomplete, the longest without progress first.
+	incomplete list.List
 }
 
-// add adds n bytes of an address, or removes them if n is negative, and reports whether they fit.
-func (b *leakBodies) add(address uuid.UUID, n int64) bool {
+// add counts n bytes that the reader has read, and reports whether it may go on.
+func (b *leakBodies) add(r *heldReader, n int64, complete bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if r.ended {
+		return false
+	}
+	b.count(r, n)
+	b.forget(r)
+	for b.all > maxLeakBodies || b.of[r.address] > b.ofAddress {
+		victim := b.victim(r)
+		if victim == nil {
+			return false
+		}
+		b.end(victim)
+	}
+	if !complete {
+		r.element = b.incomplete.PushBack(r)
+	}
+	return true
+}
+
+// victim returns the body that ends for the one of r, or nil if there is none.
+func (b *leakBodies) victim(r *heldReader) (victim *heldReader) {
+	for e := b.incomplete.Front(); e != nil; e = e.Next() {
+		other := e.Value.(*heldReader)
+		if b.all <= maxLeakBodies && other.address != r.address {
+			continue
+		}
+		if other.own > smallLeakBody {
+			return other
+		}
+		if victim == nil {
+			victim = other
+		}
+	}
+	return victim
+}
+
+func (b *leakBodies) end(r *heldReader) {
+	r.ended = true
+	b.count(r, -r.own)
+	b.forget(r)
+	_ = r.setDeadline(time.Now()) // ends its Read
+}
+
+func (b *leakBodies) forget(r *heldReader) {
+	if r.element != nil {
+		b.incomplete.Remove(r.element)
+		r.element = nil
+	}
+}
+
+// count adds n bytes, or removes them if n is negative.
+func (b *leakBodies) count(r *heldReader, n int64) {
 	if b.of == nil {
 		b.of = map[uuid.UUID]int64{}
 	}
 	b.all += n
-	if b.of[address] += n; b.of[address] == 0 {
-		delete(b.of, address)
+	r.own += n
+	if b.of[r.address] += n; b.of[r.address] == 0 {
+		delete(b.of, r.address)
 	}
-	return b.all <= maxLeakBodies && b.of[address] <= b.ofAddress
 }
 
 // heldReader counts the bytes that it has read, until they are released.
 type heldReader struct {
 	io.Reader
 
-	held    *leakBodies
-	address uuid.UUID
+	held        *leakBodies
+	address     uuid.UUID
+	setDeadline func(time.Time) error // of reading from the client
+	read        int64
+	late        bool // it has less time since it read smallLeakBody
+
+	// The mutex of held guards these.
 	own     int64
+	element *list.Element
+	ended   bool // for others
 }
 
 var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked keys", models.ErrBusy))
@@ -87,17 +158,26 @@ var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked key
 // Read implements [io.Reader].
 func (r *heldReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.own += int64(n)
-	if !r.held.add(r.address, int64(n)) {
+	r.read += int64(n)
+	if !r.held.add(r, int64(n), err != nil) {
 		return n, errLeaksBusy
+	}
+	switch {
+	case err != nil && r.late:
+		_ = r.setDeadline(time.Time{}) // nothing else is read before the response
+	case err == nil && !r.late && r.read > smallLeakBody:
+		r.late = true
+		_ = r.setDeadline(time.Now().Add(largeLeakTime))
 	}
 	return n, err
 }
 
 // release releases the bytes. Further calls do nothing.
 func (r *heldReader) release() {
-	r.held.add(r.address, -r.own)
-	r.own = 0
+	r.held.mu.Lock()
+	defer r.held.mu.Unlock()
+	r.held.forget(r)
+	r.held.count(r, -r.own)
 }
 
 const maxLeaks = 1000 // texts in the report of a scanner

@@ -109,7 +109,7 @@ func newSigner(t *testing.T) signer {
 func (s signer) published(t *testing.T, current bool) publishedKey {
 	t.Helper()
 	der := modelstest.Value(x509.MarshalPKIXPublicKey(&s.key.PublicKey))(t)
-	return publishedKey{s.id, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), current}
+	return publishedKey{ID: s.id, PEM: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), Current: current}
 }
 
 // signed are the options of a report that a scanner has signed.
@@ -170,7 +170,7 @@ func TestSignaturesOfGitHubVerify(t *testing.T) {
 	keys := newKeysServer(t)
 	var published []publishedKey
 	for i, v := range vectors {
-		published = append(published, publishedKey{v.id, "-----BEGIN PUBLIC KEY-----\n" + v.key + "\n-----END PUBLIC KEY-----\n", i == 1})
+		published = append(published, publishedKey{ID: v.id, PEM: "-----BEGIN PUBLIC KEY-----\n" + v.key + "\n-----END PUBLIC KEY-----\n", Current: i == 1})
 	}
 	keys.publish(published...)
 	s := newLeakService(t, modelstest.SQLiteURL(t), keys)
@@ -324,7 +324,7 @@ func TestPublicReportsAreLimitedByNetwork(t *testing.T) {
 
 func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	t.Parallel()
-	keys, first, second := newKeysServer(t), newSigner(t), newSigner(t)
+	keys, first, second, third := newKeysServer(t), newSigner(t), newSigner(t), newSigner(t)
 	s := newLeakService(t, modelstest.SQLiteURL(t), keys)
 	content := report("", unknownKey)
 	is := func(when string, by signer, status int, requests int64) answer {
@@ -356,7 +356,18 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	keys.publish()
 	is("away", second, 200, 1)
 	is("away, once more", second, 200, 0)
-	keys.publish(publishedKey{"x", strings.Repeat("x", 1<<20), true})
+	keys.publish(first.published(t, true), second.published(t, true))
+	stranger := newSigner(t)
+	s.clock.Advance(time.Minute)
+	is("of a stranger", stranger, 400, 1)
+	s.clock.Advance(time.Minute)
+	is("of the stranger, once more", stranger, 400, 0)
+	keys.publish(first.published(t, true), second.published(t, true), third.published(t, true))
+	is("a new key after the stranger", third, 200, 1)
+	s.clock.Advance(time.Hour)
+	is("of the stranger, an hour later", stranger, 400, 1)
+	keys.publish(publishedKey{ID: "x", PEM: strings.Repeat("x", 1<<20), Current: true})
+	s.clock.Advance(24 * time.Hour)
 	s.clock.Advance(time.Minute)
 	is("too much", second, 200, 1)
 
@@ -387,10 +398,10 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	}
 }
 
-// slowReports sends n reports at once, each without its end. finish sends the ends, waits for the
+// slowReports sends n reports at once from an address, each without its end. finish sends the ends, waits for the
 // responses and returns how many had each status; 0 is a connection that ended. responses counts
 // the responses.
-func (s *service) slowReports(scanner signer, n int, responses *atomic.Int64) (finish func() map[int]int) {
+func (s *service) slowReports(scanner signer, address string, n int, responses *atomic.Int64) (finish func() map[int]int) {
 	var senders sync.WaitGroup
 	statuses, ends := make([]int, n), make([]*io.PipeWriter, n)
 	for i := range n {
@@ -403,7 +414,7 @@ func (s *service) slowReports(scanner signer, n int, responses *atomic.Int64) (f
 			io.Reader
 			io.Closer
 		}{begin, rest}, 1<<20
-		r.Header.Set("X-Forwarded-For", "203.0.113.9")
+		r.Header.Set("X-Forwarded-For", address)
 		senders.Go(func() {
 			defer responses.Add(1)
 			if response, err := http.DefaultClient.Do(r); err == nil {
@@ -435,14 +446,42 @@ func TestOneAddressCannotFillTheMemoryForReports(t *testing.T) {
 	scanner := newSigner(t)
 	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t, scanner))
 	var responses atomic.Int64
-	if counts := s.slowReports(scanner, 16, &responses)(); counts[http.StatusServiceUnavailable] > 0 {
+	if counts := s.slowReports(scanner, "203.0.113.9", 16, &responses)(); counts[http.StatusServiceUnavailable] > 0 {
 		t.Errorf("statuses of 16 reports: %v", counts)
 	}
 	responses.Store(0)
-	finish := s.slowReports(scanner, 52, &responses) // together they would fill the memory
+	finish := s.slowReports(scanner, "203.0.113.9", 52, &responses) // together they would fill the memory
 	modelstest.Eventually(t, "half of the slow bodies are refused", func() bool { return responses.Load() >= 27 })
 	s.post("/leaks/github", scanner.signed(t, "Github", report("", unknownKey))).is(http.StatusOK)
 	finish()
+}
+
+func TestIncompleteReportsGiveWayToOthers(t *testing.T) {
+	t.Parallel()
+	scanner := newSigner(t)
+	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t, scanner))
+	var responses atomic.Int64
+	first := s.slowReports(scanner, "203.0.113.9", 26, &responses)
+	second := s.slowReports(scanner, "203.0.113.10", 26, &responses)
+	modelstest.Eventually(t, "the bodies fill the memory", func() bool { return responses.Load() >= 2 })
+	large := report("", unknownKey) + strings.Repeat(" ", 900<<10)
+	for _, content := range []string{report("", unknownKey), large} {
+		s.post("/leaks/github", scanner.signed(t, "Github", content)).is(http.StatusOK)
+	}
+	first()
+	second()
+}
+
+func TestALargeReportMustArriveQuickly(t *testing.T) {
+	t.Parallel()
+	scanner := newSigner(t)
+	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t, scanner))
+	var responses atomic.Int64
+	finish := s.slowReports(scanner, "203.0.113.9", 1, &responses)
+	modelstest.Eventually(t, "the report ends", func() bool { return responses.Load() == 1 })
+	if counts := finish(); counts[http.StatusBadRequest] != 1 {
+		t.Errorf("statuses: %v", counts)
+	}
 }
 
 func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {

@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -30,13 +32,32 @@ func TestDescriptionIsValidOpenAPI31(t *testing.T) {
 	}
 }
 
-func TestDescriptionIsServedUnchangedAndCacheable(t *testing.T) {
+func TestDescriptionIsServedWithTheAddressOfThePortal(t *testing.T) {
 	written := modelstest.Value(os.ReadFile("openapi.json"))(t)
-	served := newService(t, modelstest.SQLiteURL(t)).get("/openapi.json").is(http.StatusOK)
-	if !bytes.Equal(served.body, written) {
-		t.Error("the response is not openapi.json")
+	s := newService(t, modelstest.SQLiteURL(t))
+	served := s.get("/openapi.json").is(http.StatusOK)
+	if want := bytes.Replace(written, []byte(`"url": "/"`), []byte(`"url": "`+issuer+`"`), 1); !bytes.Equal(served.body, want) || bytes.Equal(want, written) {
+		t.Errorf("the response is not openapi.json: %.900s", served.body)
 	}
-	served.has("Cache-Control", "public, max-age=300")
+}
+
+func TestPublicDocumentsAreCachedAndCompressed(t *testing.T) {
+	s := newService(t, modelstest.SQLiteURL(t))
+	for _, path := range []string{"/openapi.json", "/.well-known/jwks.json", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+		plain := s.get(path).is(http.StatusOK)
+		plain.has("Cache-Control", "public, max-age=300")
+		plain.has("Content-Type", "application/json; charset=utf-8")
+		etag := plain.header.Get("ETag")
+		s.get(path, header("If-None-Match", `"x", `+etag)).is(http.StatusNotModified).has("ETag", etag)
+		s.get(path, header("If-None-Match", `"x"`)).is(http.StatusOK)
+		packed, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, http.NoBody)
+		request.Header.Set("Accept-Encoding", "gzip")
+		s.handler.ServeHTTP(packed, request)
+		reader := modelstest.Value(gzip.NewReader(packed.Body))(t)
+		if unpacked := modelstest.Value(io.ReadAll(reader))(t); !bytes.Equal(unpacked, plain.body) || packed.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s: compressed: %v %s", path, packed.Header(), unpacked)
+		}
+	}
 }
 
 // The other tests depend on schemas that reject wrong responses.
@@ -82,6 +103,7 @@ func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 	for response, sent := range map[string]problem.Problem{
 		"AgentNotAllowed":      problem.AgentNotAllowed(),
 		"AddressNotAllowed":    problem.From(models.ErrAddressNotAllowed),
+		"ReportLimited":        problem.RateLimited("for reports of this account", time.Second),
 		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
 		"AccountNotFound":      problem.From(models.ErrAccountNotFound),
 		"KeyNotFound":          problem.From(models.ErrKeyNotFound),
@@ -112,17 +134,21 @@ var loadDescription = sync.OnceValues(func() (*openapi3.T, error) {
 	return openapi3.NewLoader().LoadFromFile("openapi.json")
 })
 
+func init() { //nolint:gochecknoinits // the registry is global
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.FileBodyDecoder)
+}
+
 // followsDescription fails the test unless the document has the response's status, headers, type
 // and body.
 func (a answer) followsDescription(r *http.Request) {
 	a.t.Helper()
-	// The scanners describe the responses to their reports.
-	succeeds := strings.HasPrefix(r.URL.Path, "/leaks/") && a.status < http.StatusBadRequest
+	// The scanners describe the responses to their reports, and LiveKit those to its webhooks.
+	succeeds := strings.HasPrefix(r.URL.Path, "/leaks/") && a.status < http.StatusBadRequest || r.URL.Path == "/livekit/webhook"
 	if err := validate(a.t, r.Method, r.URL.Path, a.status, a.header, string(a.body)); err != nil && !succeeds {
 		a.t.Errorf("%s %s: not as described: %v", r.Method, r.URL.Path, err)
 	}
 	for name := range a.header {
-		public := r.URL.Path == "/openapi.json" || r.URL.Path == "/.well-known/jwks.json"
+		public := r.URL.Path == "/openapi.json" || strings.HasPrefix(r.URL.Path, "/.well-known/")
 		if strings.HasPrefix(name, "Access-Control-") && !public {
 			a.t.Errorf("%s %s: has the CORS header %s", r.Method, r.URL.Path, name)
 		}
@@ -204,7 +230,7 @@ func noOperation(document *openapi3.T, path string) *openapi3.Operation {
 		possible.Set("413", responses["PayloadTooLarge"])
 	default:
 		possible.Set("401", responses["Unauthorized"])
-		possible.Set("403", responses["AddressNotAllowed"])
+		possible.Set("403", responses["KeyNotAllowed"])
 		possible.Set("429", responses["RateLimited"])
 	}
 	return &openapi3.Operation{Responses: possible}

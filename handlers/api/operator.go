@@ -23,7 +23,7 @@ const (
 type operators struct {
 	*site
 
-	token      *sharedToken // nil: the operator API is off
+	token      sharedToken // nil: the operator API is off
 	signInLink func(token string) string
 }
 
@@ -59,6 +59,7 @@ func operatorError(err error) error {
 		{models.ErrKeyMalformed, problem.InvalidRequest("The field key is incomplete or mistyped. Copy the whole key again.")},
 		{models.ErrEmailTaken, problem.Conflict("A user with this email already exists.")},
 		{models.ErrSignInDisabled, problem.Conflict("The user or the account is disabled.")},
+		{models.ErrAccountEnabled, problem.Conflict("The account is not disabled. Disable it first.")},
 		{models.ErrAgentLimit, problem.Conflict(problem.From(models.ErrAgentLimit).Message)},
 	} {
 		if errors.Is(err, row.err) {
@@ -115,7 +116,7 @@ func listOf[T any](
 }
 
 // remove calls f with the account and the other id of the path, and ignores the error gone, which f
-// returns if there is nothing to remove.
+// returns if there is nothing to remove. With nil, no error is ignored.
 func (o *operators) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
 	account, id, err := accountAnd(c, name)
 	if err != nil {

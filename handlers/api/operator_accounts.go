@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -17,11 +18,12 @@ type Account struct {
 	Name      string    `json:"name"`
 	Disabled  bool      `json:"disabled"`
 	CreatedAt time.Time `json:"createdAt"`
+	Limits    limits    `json:"limits"`
 }
 
 // NewAccount returns the body of an account.
 func NewAccount(account models.Account) Account {
-	return Account{account.ID, account.Name, account.DisabledAt != nil, account.CreatedAt.UTC()}
+	return Account{ID: account.ID, Name: account.Name, Disabled: account.DisabledAt != nil, CreatedAt: account.CreatedAt.UTC(), Limits: newLimits(account.Limits)}
 }
 
 type accountsBody struct {
@@ -57,14 +59,31 @@ func (o *operators) putAccount(c *gin.Context) error {
 		return err
 	}
 	body := readObject(c, `{"name": "Acme"}`)
-	name, disabled := body.text("name"), body.truth("disabled")
+	name, disabled, limits := body.text("name"), body.truth("disabled"), body.limits()
 	if body.err != nil {
 		return body.err
 	}
 	var created bool
 	account, err := query(o.site, c, 0, func(ctx context.Context) (account models.Account, err error) {
-		account, created, err = o.Store.Accounts.Put(ctx, id, name, disabled, models.Operator())
+		account, created, err = o.Store.Accounts.Put(ctx, id, name, disabled, limits, models.Operator())
 		return account, err
 	})
 	return send(c, putStatus(created), NewAccount(account), err)
+}
+
+// eraseAccount begins the erasure of a disabled account, if it exists.
+func (o *operators) eraseAccount(c *gin.Context) error {
+	id, err := pathID(c, "account")
+	if err != nil {
+		return err
+	}
+	_, err = query(o.site, c, 0, func(ctx context.Context) (_ struct{}, err error) {
+		return struct{}{}, o.Store.Erasures.BeginAccount(ctx, id)
+	})
+	if err != nil && !errors.Is(err, models.ErrAccountNotFound) {
+		return err
+	}
+	o.Store.Erasures.FinishSoon()
+	c.Status(http.StatusNoContent)
+	return nil
 }

@@ -21,13 +21,13 @@ func (o *operators) putAgent(c *gin.Context) error {
 		return err
 	}
 	body := readObject(c, `{"name": "Reception"}`)
-	name := body.text("name")
+	name, paused := body.text("name"), body.truth("paused")
 	if body.err != nil {
 		return body.err
 	}
 	var created bool
 	agent, err := query(o.site, c, 0, func(ctx context.Context) (agent models.Agent, err error) {
-		agent, created, err = o.Store.Agents.Put(ctx, account, id, name, models.Operator())
+		agent, created, err = o.Store.Agents.Put(ctx, account, id, name, paused, models.Operator())
 		return agent, err
 	})
 	return send(c, putStatus(created), NewAgent(agent), err)

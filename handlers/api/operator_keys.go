@@ -68,5 +68,5 @@ func (o *operators) revokeKey(c *gin.Context) error {
 			endedAt = key.ExpiresAt
 		}
 	}
-	return send(c, http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(endedAt)}, err)
+	return send(c, http.StatusOK, revocationBody{KeyID: key.ID, AccountID: key.AccountID, RevokedAt: inUTC(endedAt)}, err)
 }

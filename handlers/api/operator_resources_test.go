@@ -101,10 +101,79 @@ func TestUsersOfAnAccount(t *testing.T) {
 		// The user is of another account.
 		s.operate(http.MethodDelete, other+"/users/"+owner.ID.String(), "").is(http.StatusNoContent)
 		s.operate(http.MethodGet, account+"/users", "").is(http.StatusOK).
-			isExactly(`{"users":[{"id":"` + owner.ID.String() + `","email":"Ada@example.com","role":"owner"}]}`)
+			isExactly(`{"users":[{"id":"` + owner.ID.String() + `","email":"Ada@example.com","role":"owner","disabled":false,"lastSignInAt":null,"twoStep":null}]}`)
 		s.recorded(id, "account.created, user.added, user.added, user.removed")
 		s.operate(http.MethodPost, "/operator/accounts/"+uuid.NewString()+"/users", `{"email": "eve@example.com", "role": "member"}`).
 			fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
+	})
+}
+
+func TestAccountsAndUsersAreErased(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, _ customer) {
+		id, account := s.account()
+		s.user(account, "owner")
+		member := account + "/users/" + s.user(account, "member")
+		s.operate(http.MethodDelete, account+"/users/"+s.user(account, "owner")+"?erase=false", "").fails(http.StatusBadRequest, "INVALID_REQUEST")
+		s.operate(http.MethodDelete, member, "").is(http.StatusNoContent)
+		for range 2 {
+			s.operate(http.MethodDelete, member+"?erase=true", "").is(http.StatusNoContent)
+		}
+		for {
+			activities := modelstest.Value(s.store.Activity.List(t.Context(), id, models.ActivityPage{Limit: 1}))(t)
+			if activities[0].Action == models.ActionUserRemoved && activities[0].Label == models.ErasedName {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		s.operate(http.MethodDelete, account, "").fails(http.StatusConflict, "CONFLICT").says("Conflict", "enabled")
+		s.operate(http.MethodPut, account, `{"name": "Acme", "disabled": true}`).is(http.StatusOK)
+		for range 2 {
+			s.operate(http.MethodDelete, account, "").is(http.StatusNoContent)
+			s.operate(http.MethodGet, account, "").fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
+		}
+		s.operate(http.MethodDelete, "/operator/accounts/x", "").fails(http.StatusBadRequest, "INVALID_REQUEST")
+	})
+}
+
+func TestTwoStepVerificationOfAUser(t *testing.T) {
+	for want, user := range map[string]models.User{"": {}, "app": {HasApp: true}, "passkey": {HasPasskey: true}, "both": {HasApp: true, HasPasskey: true}} {
+		if got := api.NewUser(user).TwoStep; (got == nil) != (want == "") || got != nil && *got != want {
+			t.Errorf("want %q, got %v", want, got)
+		}
+	}
+}
+
+func TestUsersAreChanged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, _ customer) {
+		id, account := s.account()
+		owner, member := account+"/users/"+s.user(account, "owner"), account+"/users/"+s.user(account, "member")
+		var user api.User
+		for _, body := range []string{`{}`, `{"role": "member", "disabled": false}`} {
+			s.operate(http.MethodPatch, member, body).is(http.StatusOK).into(&user)
+		}
+		if user.Role != models.RoleMember || user.Disabled || user.LastSignInAt != nil || user.TwoStep != nil {
+			t.Errorf("unchanged: %+v", user)
+		}
+		for _, body := range []string{`{"role": "member"}`, `{"role": "member", "disabled": true}`, `{"disabled": true}`} {
+			s.operate(http.MethodPatch, owner, body).fails(http.StatusConflict, "CONFLICT").says("Conflict", "owner")
+		}
+		s.operate(http.MethodPatch, member, `{"role": "owner", "disabled": true}`).is(http.StatusOK).into(&user)
+		if user.Role != models.RoleOwner || !user.Disabled {
+			t.Errorf("changed: %+v", user)
+		}
+		s.operate(http.MethodPatch, owner, `{"disabled": true}`).fails(http.StatusConflict, "CONFLICT") // the other owner is disabled
+		s.operate(http.MethodPatch, member, `{"disabled": false}`).is(http.StatusOK)
+		s.operate(http.MethodPatch, owner, `{"role": "member", "disabled": true}`).is(http.StatusOK)
+		for _, body := range []string{`{"role": "admin"}`, `{"role": null}`, `{"disabled": "yes"}`, `[]`} {
+			s.operate(http.MethodPatch, member, body).fails(http.StatusBadRequest, "INVALID_REQUEST")
+		}
+		s.operate(http.MethodPost, member+"/second-factor-reset", "").is(http.StatusNoContent)
+		s.recorded(id, "account.created, user.added, user.added, user.made_owner, user.disabled, user.enabled, user.made_member, user.disabled, second_factor.reset")
+		_, other := s.account()
+		foreign := strings.Replace(member, account, other, 1)
+		s.operate(http.MethodPatch, foreign, `{}`).fails(http.StatusNotFound, "USER_NOT_FOUND")
+		s.operate(http.MethodPost, foreign+"/second-factor-reset", "").fails(http.StatusNotFound, "USER_NOT_FOUND")
+		s.operate(http.MethodPatch, "/operator/accounts/"+uuid.NewString()+"/users/"+uuid.NewString(), `{}`).fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
 	})
 }
 
@@ -158,7 +227,7 @@ func TestAgentsOfAnAccount(t *testing.T) {
 			fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
 		// The agent is of another account.
 		s.operate(http.MethodDelete, other+"/agents/"+agent, "").is(http.StatusNoContent)
-		s.operate(http.MethodGet, account+"/agents", "").is(http.StatusOK).isExactly(`{"agents":[{"id":"` + agent + `","name":"Front desk"}]}`)
+		s.operate(http.MethodGet, account+"/agents", "").is(http.StatusOK).isExactly(`{"agents":[{"id":"` + agent + `","name":"Front desk","paused":false}]}`)
 		for range 2 {
 			s.operate(http.MethodDelete, account+"/agents/"+agent, "").is(http.StatusNoContent).isExactly("")
 		}
@@ -202,10 +271,16 @@ func TestKeysAreListedAndRevoked(t *testing.T) {
 			t.Fatalf("keys %v", list.Keys)
 		}
 		revoked, active := list.Keys[0], list.Keys[1]
-		if len(active) != 10 || active["id"] != kept.ID.String() || active["label"] != "backend" || active["maskedKey"] != kept.Masked() ||
-			active["lastUsedAt"] != nil || active["revokedAt"] != nil || revoked["revokedAt"] == nil || revoked["lastUsedAt"] == nil {
-			t.Errorf("keys %v", list.Keys)
-		}
+		modelstest.Facts(t, list.Keys, map[string]bool{
+			"twelve fields":          len(active) == 12,
+			"id":                     active["id"] == kept.ID.String(),
+			"label":                  active["label"] == "backend",
+			"masked key":             active["maskedKey"] == kept.Masked(),
+			"the active is unused":   active["lastUsedAt"] == nil,
+			"the active is active":   active["revokedAt"] == nil,
+			"the revoked is revoked": revoked["revokedAt"] != nil,
+			"the revoked was in use": revoked["lastUsedAt"] != nil,
+		})
 		s.get("/api/agents", bearer(keptSecret)).is(http.StatusOK)
 		s.operate(http.MethodPost, "/operator/keys/revocations", `{"keyId": "`+uuid.NewString()+`"}`).fails(http.StatusNotFound, "KEY_NOT_FOUND")
 		s.operate(http.MethodPost, "/operator/keys/revocations", `{"key": "`+unknownKey+`"}`).

@@ -65,6 +65,19 @@ func TestOperatorAPIIsOffWithoutAToken(t *testing.T) {
 	}
 }
 
+func TestPreviousTokensAreAccepted(t *testing.T) {
+	const current, previous = "the-new-token-of-32-bytes-0123456789", "the-old-token-of-32-bytes-0123456789"
+	s := newService(t, modelstest.SQLiteURL(t), func(d *handlers.Deps) {
+		d.OperatorToken, d.OperatorTokenPrevious = current, previous
+		d.Scanners.GitLabToken, d.Scanners.GitLabTokenPrevious = current, previous
+	})
+	for _, path := range []string{"/operator/accounts", "/leaks/v1/revocable_token_types"} {
+		for token, status := range map[string]int{current: http.StatusOK, previous: http.StatusOK, previous + "x": http.StatusUnauthorized} {
+			s.get(path, bearer(token)).is(status)
+		}
+	}
+}
+
 func TestOperatorTokenIsRequired(t *testing.T) {
 	eachChanged(t, limited(1, 1), func(t *testing.T, s *service, c customer) {
 		for _, path := range []string{"/operator", "/operator/accounts", "/operator/nothing", "/operator/keys/revocations"} {
@@ -97,7 +110,7 @@ func TestOperatorPathsAndMethods(t *testing.T) {
 	_, account := s.account()
 	s.operate(http.MethodGet, "/operator", "").fails(http.StatusNotFound, "NOT_FOUND")
 	s.operate(http.MethodGet, account+"/", "").fails(http.StatusNotFound, "NOT_FOUND")
-	s.operate(http.MethodPost, account, `{"name": "Acme"}`).has("Allow", "GET, PUT, HEAD")
+	s.operate(http.MethodPost, account, `{"name": "Acme"}`).has("Allow", "GET, PUT, DELETE, HEAD")
 	s.operate(http.MethodDelete, account+"/users", "").fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
 	s.operate(http.MethodHead, account, "").is(http.StatusOK)
 	s.send(http.MethodDelete, account).is(http.StatusUnauthorized).lacks("Allow")

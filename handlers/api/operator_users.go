@@ -8,18 +8,35 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/problem"
 	"portal/models"
 )
 
 // User is a user in the operator API and in the output of commands.
 type User struct {
-	ID    uuid.UUID   `json:"id"`
-	Email string      `json:"email"`
-	Role  models.Role `json:"role"`
+	ID           uuid.UUID   `json:"id"`
+	Email        string      `json:"email"`
+	Role         models.Role `json:"role"`
+	Disabled     bool        `json:"disabled"`
+	LastSignInAt *time.Time  `json:"lastSignInAt"`
+	TwoStep      *string     `json:"twoStep"` // "app", "passkey" or "both"
 }
 
 // NewUser returns the body of a user.
-func NewUser(user models.User) User { return User{user.ID, user.Email, user.Role} }
+func NewUser(user models.User) User {
+	var twoStep *string
+	switch {
+	case user.HasApp && user.HasPasskey:
+		twoStep = new("both")
+	case user.HasApp:
+		twoStep = new("app")
+	case user.HasPasskey:
+		twoStep = new("passkey")
+	}
+	return User{
+		ID: user.ID, Email: user.Email, Role: user.Role, Disabled: user.DisabledAt != nil, LastSignInAt: inUTC(user.LastSignInAt), TwoStep: twoStep,
+	}
+}
 
 type usersBody struct {
 	Users []User    `json:"users"`
@@ -48,8 +65,46 @@ func (o *operators) addUser(c *gin.Context) error {
 	return send(c, http.StatusCreated, NewUser(user), err)
 }
 
-// removeUser removes a user, if it exists.
+// changeUser changes the role of a user, and disables or enables it.
+func (o *operators) changeUser(c *gin.Context) error {
+	account, id, err := accountAnd(c, "user")
+	if err != nil {
+		return err
+	}
+	body := readObject(c, `{"role": "member", "disabled": false}`)
+	change := models.UserChange{Disabled: body.truth("disabled")}
+	if body.has("role") {
+		change.Role = new(models.Role(body.text("role")))
+	}
+	if body.err != nil {
+		return body.err
+	}
+	user, err := query(o.site, c, 0, func(ctx context.Context) (models.User, error) {
+		if _, err := o.Store.Accounts.Find(ctx, account); err != nil {
+			return models.User{}, err
+		}
+		return o.Store.People.Change(ctx, account, id, change, models.Operator())
+	})
+	return send(c, http.StatusOK, NewUser(user), err)
+}
+
+// resetSecondFactor removes the factors of a user besides the password.
+func (o *operators) resetSecondFactor(c *gin.Context) error {
+	return o.remove(c, "user", nil, o.Store.Credentials.ResetSecondFactor)
+}
+
+// removeUser removes a user, if it exists, and with erase=true also erases the user's data.
 func (o *operators) removeUser(c *gin.Context) error {
+	if values := queryValues(c.Request.URL.RawQuery, "erase"); len(values) > 0 {
+		if len(values) > 1 || values[0] != "true" {
+			return problem.InvalidRequest("The query parameter erase is not true.")
+		}
+		err := o.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
+			return o.Store.Erasures.BeginUser(ctx, account, id, models.Operator())
+		})
+		o.Store.Erasures.FinishSoon()
+		return err
+	}
 	return o.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
 		return o.Store.People.Remove(ctx, account, id, models.Operator())
 	})

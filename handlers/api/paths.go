@@ -1,22 +1,32 @@
 package api
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The paths that several files name. The discovery documents name the last two.
 const (
 	authorizePath       = "/api/authorize"
 	authorizeWidgetPath = "/widget/authorize"
 	leaksPath           = "/leaks"
+	eventsPath          = "/livekit/webhook"
 	operatorPath        = "/operator"
 	descriptionPath     = "/openapi.json"
 	signingKeysPath     = "/.well-known/jwks.json"
 	introspectionPath   = "/api/widget/introspect"
+	serverMetadataPath  = "/.well-known/oauth-authorization-server"
+	openIDMetadataPath  = "/.well-known/openid-configuration"
+	healthPath          = "/healthz"
+	readinessPath       = "/readyz"
 )
 
-// Owns reports whether path is under /api, /operator, /leaks or /widget/authorize, where this
-// package also handles paths without a route. So it is false for the portal's /api-keys.
+// Owns reports whether path is one that programs request, or under one. This package also handles
+// those without a route. So it is false for the portal's /api-keys.
 func Owns(path string) bool {
-	return under(path, "/api") || under(path, operatorPath) || under(path, leaksPath) || under(path, authorizeWidgetPath)
+	return slices.ContainsFunc([]string{
+		"/api", operatorPath, leaksPath, "/widget", "/livekit", "/oauth", "/.well-known", descriptionPath, healthPath, readinessPath,
+	}, func(base string) bool { return under(path, base) })
 }
 
 // AnyMethod reports whether path answers every method like GET. A gateway that calls such a path,

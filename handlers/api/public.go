@@ -1,50 +1,81 @@
 package api
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/deps"
 	"portal/handlers/problem"
 	"portal/models/widget"
+	"portal/static"
 )
 
 // cacheDocument allows caching for five minutes. Some verifiers keep the keys for at least fifteen,
 // so operators publish a new key twenty minutes before it signs.
 const cacheDocument = "public, max-age=300"
 
-// setPublicHeaders sets the headers of a document that caches may store and pages of any origin may
-// read.
-func setPublicHeaders(c *gin.Context) {
-	c.Header("Cache-Control", cacheDocument)
-	c.Header("Access-Control-Allow-Origin", "*")
+// newDocuments returns the public documents by path. They do not change while the portal runs.
+func newDocuments(d deps.Deps) map[string]static.Asset {
+	document := func(content []byte) static.Asset { return static.NewAsset(responseType, cacheDocument, content) }
+	metadata := document(encoded(newMetadata(d.Tokens)))
+	return map[string]static.Asset{
+		descriptionPath:    document(describe(d.BaseURL.String())),
+		signingKeysPath:    document(encoded(d.Tokens.JWKS())),
+		serverMetadataPath: metadata,
+		openIDMetadataPath: metadata,
+	}
 }
+
+// encoded returns a document of our own as JSON.
+func encoded(document any) []byte {
+	content, err := json.Marshal(document)
+	if err != nil {
+		panic(err)
+	}
+	return content
+}
+
+// allowAnyOrigin lets pages of any origin read the response.
+func allowAnyOrigin(c *gin.Context) { c.Header("Access-Control-Allow-Origin", "*") }
 
 // Preflight answers only the request with which a browser asks whether a page of another origin may
 // send a request for a public document.
-func (s *site) Preflight(c *gin.Context) {
-	path := c.Request.URL.Path
-	if c.Request.Method != http.MethodOptions || path != descriptionPath && path != signingKeysPath {
+func (e *Endpoints) Preflight(c *gin.Context) {
+	if _, public := e.documents[c.Request.URL.Path]; !public || c.Request.Method != http.MethodOptions {
 		return
 	}
-	setPublicHeaders(c)
+	c.Header("Cache-Control", cacheDocument)
+	allowAnyOrigin(c)
 	c.Header("Access-Control-Allow-Methods", "GET, HEAD")
 	c.Header("Access-Control-Allow-Headers", "*")
 	c.AbortWithStatus(http.StatusNoContent)
 }
 
-// discoveryBody is the metadata of RFC 8414 and of OpenID Connect Discovery. Both require the last
-// three fields. Because the portal issues no ID tokens and has no authorization endpoint, the
-// fields only describe how to verify a widget token, like the metadata of Kubernetes.
-type discoveryBody struct {
+// metadata is that of RFC 8414 and of OpenID Connect Discovery, with which libraries find the
+// signing keys. Both require the last three fields. Because the portal issues no ID tokens and has
+// no authorization endpoint, the fields only describe how to verify a widget token, like the
+// metadata of Kubernetes.
+type metadata struct {
 	Issuer                string             `json:"issuer"`
 	JWKSURI               string             `json:"jwks_uri"`
 	IntrospectionEndpoint string             `json:"introspection_endpoint"`
 	ResponseTypes         []string           `json:"response_types_supported"`
 	SubjectTypes          []string           `json:"subject_types_supported"`
 	Algorithms            []widget.Algorithm `json:"id_token_signing_alg_values_supported"`
+}
+
+func newMetadata(tokens *widget.Tokens) metadata {
+	issuer := tokens.Issuer()
+	return metadata{
+		Issuer: issuer, JWKSURI: issuer + signingKeysPath, IntrospectionEndpoint: issuer + introspectionPath,
+		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, Algorithms: tokens.Algorithms(),
+	}
 }
 
 //go:embed openapi.json
@@ -59,30 +90,9 @@ func OpenAPI() []byte { return description }
 // Changelog returns the changes of the API, as Markdown.
 func Changelog() string { return changes }
 
-func (s *site) showDescription(c *gin.Context) error {
-	setPublicHeaders(c)
-	c.Data(http.StatusOK, responseType, description)
-	return nil
-}
-
-// showDiscovery returns the metadata with which libraries find the signing keys. Unlike the keys,
-// it is for servers: no page of another origin may read it.
-func (s *site) showDiscovery(c *gin.Context) error {
-	issuer := s.Tokens.Issuer()
-	c.Header("Cache-Control", cacheDocument)
-	c.PureJSON(http.StatusOK, discoveryBody{
-		Issuer: issuer, JWKSURI: issuer + signingKeysPath, IntrospectionEndpoint: issuer + introspectionPath,
-		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, Algorithms: s.Tokens.Algorithms(),
-	})
-	return nil
-}
-
-// showSigningKeys returns the public keys that verify widget tokens, as a JWK set (RFC 7517,
-// section 5).
-func (s *site) showSigningKeys(c *gin.Context) error {
-	setPublicHeaders(c)
-	c.PureJSON(http.StatusOK, s.Tokens.JWKS())
-	return nil
+// describe returns the OpenAPI document with the address of this portal.
+func describe(baseURL string) []byte {
+	return bytes.Replace(description, []byte(`"url": "/"`), slices.Concat([]byte(`"url": `), encoded(baseURL)), 1)
 }
 
 var errStopping = errors.New("the server is stopping")

@@ -37,8 +37,8 @@ func newRateLimiter(name, things string, limit middleware.RateLimit, now func() 
 	}
 	window := (limit.Burst + limit.PerSecond - 1) / limit.PerSecond
 	return &rateLimiter{
-		middleware.NewLimiter(limit, now), name, things, (limit.Burst + 4) / 5,
-		fmt.Sprintf("%q;q=%d;w=%d", name, limit.Burst, window),
+		Limiter: middleware.NewLimiter(limit, now), name: name, things: things, low: (limit.Burst + 4) / 5,
+		policy: fmt.Sprintf("%q;q=%d;w=%d", name, limit.Burst, window),
 	}
 }
 

@@ -149,6 +149,26 @@ func TestWidgetTokensOfAnAccountShareALimit(t *testing.T) {
 	})
 }
 
+// An expired token is refused, but costs a check of its signature.
+func TestExpiredWidgetTokensCountForTheAccount(t *testing.T) {
+	eachChanged(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
+		stranger := s.customer()
+		expired := make([]string, 20)
+		for n := range expired {
+			expired[n] = s.token(c)
+			s.clock.Advance(time.Second)
+		}
+		s.clock.Advance(time.Hour)
+		token, other := s.token(c), s.token(stranger)
+		for _, token := range expired {
+			s.get(authorizeWidget, bearer(token)).is(http.StatusUnauthorized).has("X-Error-Reason", "token_expired")
+		}
+		s.get(authorizeWidget, bearer(expired[0])).fails(http.StatusTooManyRequests, "RATE_LIMITED").says("TokenRateLimited", "token")
+		s.get(authorizeWidget, bearer(token)).fails(http.StatusTooManyRequests, "RATE_LIMITED").says("TokenRateLimited", "account")
+		s.get(authorizeWidget, bearer(other)).is(http.StatusOK)
+	})
+}
+
 func TestLastUsedIsTheLastAuthenticatedRequestWithAnyStatus(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		key := bearer(c.secret)
@@ -173,24 +193,6 @@ func TestLastUsedIsTheLastAuthenticatedRequestWithAnyStatus(t *testing.T) {
 		s.get("/healthz", key).is(http.StatusOK)
 		if used := s.lastUsed(c); !used.Equal(*before) {
 			t.Errorf("used at %v by a request that was not authenticated", used)
-		}
-	})
-}
-
-func TestLastTokenOfAnAgentIsNoted(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
-		lastToken := func() time.Time {
-			t.Helper()
-			return modelstest.Value(s.store.Agents.LastToken(t.Context(), c.accountID, c.agent.ID))(t)
-		}
-		s.post("/api/widget/token", bearer(c.secret), jsonBody("[]")).is(http.StatusBadRequest)
-		if at := lastToken(); !at.IsZero() {
-			t.Errorf("a token at %v by a refused request", at)
-		}
-		s.clock.Advance(time.Minute)
-		s.token(c)
-		if at, want := lastToken(), s.clock.Now(); want.Sub(at).Abs() > time.Millisecond {
-			t.Errorf("a token at %v, want %v", at, want)
 		}
 	})
 }

@@ -90,7 +90,7 @@ func (a answer) fails(status int, code string) answer {
 	if len(fields) != 2 || fields["code"] != code || fields["error"] == "" {
 		a.t.Fatalf("body %s, want the fields error and code, the code %s", a.body, code)
 	}
-	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden || code == "LIMIT_REACHED" {
 		a.has("X-Error-Reason", exampleReason(a.t, fields["error"]))
 	} else {
 		a.lacks("X-Error-Reason")

@@ -56,7 +56,7 @@ func newRefusals(registry prometheus.Registerer) *prometheus.CounterVec {
 	for _, reason := range []string{
 		problem.ReasonMissing, problem.ReasonScheme, problem.ReasonPrefix, problem.ReasonMalformed,
 		problem.ReasonUnknown, problem.ReasonRevoked, problem.ReasonExpired, problem.ReasonAccountDisabled,
-		problem.ReasonAgent, problem.ReasonAddress,
+		problem.ReasonAgent, problem.ReasonAgentPaused, problem.ReasonAddress, problem.ReasonAccess,
 		problem.ReasonTokenMissing, problem.ReasonTokenInvalid, problem.ReasonTokenExpired, problem.ReasonTokenRevoked,
 		refusalUnavailable,
 	} {

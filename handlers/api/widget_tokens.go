@@ -59,6 +59,9 @@ func (w *widgetTokens) create(c *gin.Context, caller models.Principal) error {
 	}
 	agentID := grant.AgentID // not grant, which the closure would make escape to the heap
 	err = w.queries.Run(func() error { return w.Store.API.CheckAgent(c.Request.Context(), caller, agentID) })
+	if err == nil && w.LiveKit != nil && caller.CallsLimited() {
+		err = w.queries.Run(func() error { return w.Store.API.CheckCalls(c.Request.Context(), caller) })
+	}
 	if err != nil {
 		return err
 	}
@@ -69,8 +72,7 @@ func (w *widgetTokens) create(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	w.Store.Agents.TokenIssued(agentID)
-	w.Store.Agents.Used(agentID, caller.KeyID)
+	w.Store.Agents.Used(caller.AccountID, agentID, caller.KeyID)
 	c.Data(http.StatusOK, responseType, body)
 	return nil
 }
@@ -245,6 +247,8 @@ var tokenProblems = []struct {
 		"The API key of the widget token has expired. Request a new token with an active key.")},
 	{models.ErrAgentNotAllowed, problem.Unauthorized(problem.ReasonAgent,
 		"The API key of the widget token no longer reaches its agent. Request a token for another agent.")},
+	{models.ErrAgentPaused, problem.Unauthorized(problem.ReasonAgentPaused,
+		"The agent of the widget token is paused. Request a token for another agent, or try again once it is resumed.")},
 	{models.ErrAccountDisabled, problem.Unauthorized(problem.ReasonAccountDisabled,
 		"The account of the widget token is disabled. Contact the operator.")},
 	{models.ErrAgentNotFound, problem.Unauthorized(problem.ReasonAgent,

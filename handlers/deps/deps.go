@@ -35,7 +35,8 @@ type Deps struct {
 	Provider        *identity.Config // the OpenID Connect provider; nil: none
 	PasswordsOff    bool             // nobody signs in with a password
 	Name            string           // of the product
-	SupportURL      string           // leads to help with a forgotten password; may be empty
+	Notice          string           // stands above every page; may be empty
+	SupportURL      string           // leads users to help; may be empty
 	SecurityContact string           // URL in security.txt; empty: no security.txt
 
 	Tokens        *widget.Tokens
@@ -43,6 +44,8 @@ type Deps struct {
 	RateLimit     middleware.RateLimit // of each API key and of each widget token; zero: none
 	OperatorToken string               // opens the operator API; empty: every path under /operator is a 404
 	Scanners      Scanners             // report leaked keys
+
+	OperatorTokenPrevious string // accepted too
 }
 
 // Scanners are the scanners for secrets that report leaked keys. An empty value turns one off.
@@ -50,6 +53,7 @@ type Deps struct {
 type Scanners struct {
 	GitHubKeys, GitLabKeys string // URLs of the public keys of their partner programmes
 	GitLabToken            string // of a GitLab server of one's own
+	GitLabTokenPrevious    string // accepted too
 }
 
 // On reports whether there is a scanner.

@@ -4,6 +4,7 @@ package mailer
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	gomail "github.com/wneessen/go-mail"
 
@@ -163,16 +165,21 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	if queued.UserAgent != "" {
 		device = templates.Device(queued.UserAgent)
 	}
-	var expiring []templates.ExpiringKey
-	for _, key := range queued.Keys {
-		expiring = append(expiring, templates.ExpiringKey{Label: key.Label, Key: key.Masked(), Expires: templates.NewMoment(*key.ExpiresAt, queued.At)})
+	var keys []templates.MailKey
+	for _, key := range queued.Keys[:min(len(queued.Keys), models.MaxLeakedKeys)] {
+		at := key.ExpiresAt
+		if key.RevokedAt != nil {
+			at = key.RevokedAt
+		}
+		keys = append(keys, templates.MailKey{Label: key.Label, Key: key.Masked(), Leaked: key.Leak.String(), At: templates.NewMoment(*at, queued.At)})
 	}
 	content, err := m.mails.Render(templates.Mail{
-		Kind: string(queued.Kind), Product: m.Product, BaseURL: m.BaseURL, Recipient: queued.Recipient,
-		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(), Leaked: queued.Leak().String(),
-		Reason: queued.Reason, Device: device, Address: queued.Address,
-		At: templates.NewMoment(queued.At, queued.At), Token: token,
-		Owner: queued.Role == models.RoleOwner, Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: expiring,
+		Kind: queued.Kind, Product: m.Product, BaseURL: m.BaseURL, Recipient: queued.Recipient,
+		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(),
+		Reason: queued.Reason, Detail: queued.Detail, Device: device, Address: queued.Address,
+		At: templates.NewMoment(queued.At, queued.At), Token: token, EmailFreed: queued.EmailFreed(),
+		Owner: queued.Role == models.RoleOwner, Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: keys,
+		MoreKeys: len(queued.Keys) > len(keys),
 	})
 	if err != nil {
 		return nil, err
@@ -188,10 +195,31 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	message.SetMessageIDWithValue(messageID(queued) + "@" + domain)
 	message.SetDateWithValue(queued.At)
 	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834
-	message.Subject(content.Subject + " – " + m.Product)
+	message.SetGenHeaderPreformatted(gomail.HeaderSubject, foldedSubject(content.Subject+" – "+m.Product))
 	message.SetBodyString(gomail.TypeTextPlain, content.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, content.HTML)
 	return message, nil
+}
+
+// foldedSubject returns a subject as encoded words (RFC 2047) of at most 60 characters, one on each
+// line. The first line must have one, because programs show an empty subject otherwise, and
+// package mime makes words that are too long for the line of the header's name.
+func foldedSubject(text string) string {
+	const wordBytes = 36
+	var words []string
+	for text != "" {
+		end := 0
+		for end < len(text) {
+			_, size := utf8.DecodeRuneInString(text[end:])
+			if end+size > wordBytes {
+				break
+			}
+			end += size
+		}
+		words = append(words, "=?UTF-8?b?"+base64.StdEncoding.EncodeToString([]byte(text[:end]))+"?=")
+		text = text[end:]
+	}
+	return strings.Join(words, "\r\n ")
 }
 
 // messageID returns the part of the Message-ID before the domain. A repeated mail has the same one,

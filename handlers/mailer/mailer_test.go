@@ -166,6 +166,65 @@ func TestMailsReportChanges(t *testing.T) {
 	})
 }
 
+func TestMailSaysThatAnEmailWasTakenFromAnUnprovenUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		invite := func(owner string) string {
+			account, user := s.account(t, owner)
+			_, token, err := s.Invitations.Create(t.Context(), account.ID, "ada@example.com", models.RoleMember, models.UserActor(user.ID, ""))
+			modelstest.Must(t, err)
+			mail, mailed, err := s.Outbox.Claim(t.Context())
+			modelstest.Must(t, err)
+			modelstest.Must(t, s.Outbox.Sent(t.Context(), mail))
+			if owner == "second@example.com" {
+				token = mailed
+			}
+			return token
+		}
+		for _, owner := range []string{"first@example.com", "second@example.com"} {
+			modelstest.Must(t, errOf(s.Invitations.Accept(t.Context(), invite(owner), password, models.Client{Address: "203.0.113.7"})))
+		}
+		server := mailertest.Start(t)
+		s.run(t, s.Store, server.URL())
+		mail := server.Await(1)[0]
+		if mail.To[0] != "ada@example.com" || !strings.HasPrefix(mail.Subject, "This email was taken from another login") ||
+			!strings.Contains(mail.Text, "@unproven.invalid. Sign in with it") || strings.Contains(mail.Text, "203.0.113.7") {
+			t.Errorf("to %s: %s\n%s", mail.To, mail.Subject, mail.Text)
+		}
+	})
+}
+
+func TestMailListsLeakedKeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		account, user := s.account(t, "ada@example.com")
+		s.run(t, s.Store, server.URL())
+		sent := 0
+		leak := func(n int) mailertest.Mail {
+			t.Helper()
+			var texts []models.LeakedText
+			for range n {
+				_, secret := s.key(t, account, models.UserActor(user.ID, ""))
+				texts = append(texts, models.NewLeakedText(secret, "https://git.example.com/site/.env"))
+				sent++ // the mail about the new key
+			}
+			modelstest.Must(t, errOf(s.Keys.ReportLeaked(t.Context(), texts, models.LeakGitHub, "")))
+			server.Await(sent)
+			s.clock.Advance(6 * time.Minute)
+			sent++
+			return server.Await(sent)[sent-1]
+		}
+		entry := "Reported as leaked by GitHub: https://git.example.com/site/.env\nLabel: prod <1>\nKey: nas_"
+		mail := leak(1)
+		if mail.Subject != "API key revoked because it leaked – Voice Portal" || strings.Count(mail.Text, entry) != 1 {
+			t.Errorf("%s\n%s", mail.Subject, mail.Text)
+		}
+		mail = leak(3)
+		if mail.Subject != "3 API keys revoked because they leaked – Voice Portal" || strings.Count(mail.Text, entry) != 3 {
+			t.Errorf("%s\n%s", mail.Subject, mail.Text)
+		}
+	})
+}
+
 func TestMailSaysWhenKeysExpire(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)
@@ -355,7 +414,7 @@ func TestInvitationIsSent(t *testing.T) {
 		s.run(t, s.Store, server.URL())
 		mail := server.Await(1)[0]
 		if mail.To[0] != "bob@example.com" || mail.Subject != "Invitation to join Acme <Ltd> – Voice Portal" || !strings.Contains(mail.Text,
-			"ada@example.com invites you to join the account Acme <Ltd> as a member.\n\nThe link works once, until 21 Mar 2026, 15:09:26 UTC.") {
+			"ada@example.com invites you to join the account Acme <Ltd> as a member.\n\nThe link works once and expires on 21 Mar 2026 (UTC).") {
 			t.Errorf("to %s: %s\n%s", mail.To, mail.Subject, mail.Text)
 		}
 		found := modelstest.Value(s.Invitations.Find(t.Context(), tokenIn(t, mail, "/invitations/")))(t)

@@ -138,9 +138,9 @@ func TestPasswordIsSent(t *testing.T) {
 		transport
 		host string
 	}{
-		"STARTTLS":     {transport{"smtp", trusted.sign(t, remote), false}, remote},
-		"smtps":        {transport{"smtps", trusted.sign(t, remote), true}, remote},
-		"this machine": {transport{"smtp", "", false}, "127.0.0.1"},
+		"STARTTLS":     {transport{scheme: "smtp", certificate: trusted.sign(t, remote)}, remote},
+		"smtps":        {transport{scheme: "smtps", certificate: trusted.sign(t, remote), fromStart: true}, remote},
+		"this machine": {transport{scheme: "smtp"}, "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,13 +160,13 @@ func TestPasswordIsNotSentToAnUnknownServer(t *testing.T) {
 		transport
 		host, cause string
 	}{
-		"STARTTLS, unknown authority":         {transport{"smtp", unknown.sign(t, remote), false}, remote, "certificate signed by unknown authority"},
-		"STARTTLS, another name":              {transport{"smtp", trusted.sign(t, "mail.example.com"), false}, remote, "certificate"},
-		"STARTTLS, another name, own machine": {transport{"smtp", trusted.sign(t, "mail.example.com"), false}, "127.0.0.1", "certificate"},
-		"smtps, unknown authority":            {transport{"smtps", unknown.sign(t, remote), true}, remote, "certificate signed by unknown authority"},
-		"smtps, another name":                 {transport{"smtps", trusted.sign(t, "mail.example.com"), true}, remote, "certificate"},
-		"smtps, no TLS":                       {transport{"smtps", "", false}, remote, "tls"},
-		"no STARTTLS":                         {transport{"smtp", "", false}, remote, "STARTTLS"},
+		"STARTTLS, unknown authority":         {transport{scheme: "smtp", certificate: unknown.sign(t, remote)}, remote, "certificate signed by unknown authority"},
+		"STARTTLS, another name":              {transport{scheme: "smtp", certificate: trusted.sign(t, "mail.example.com")}, remote, "certificate"},
+		"STARTTLS, another name, own machine": {transport{scheme: "smtp", certificate: trusted.sign(t, "mail.example.com")}, "127.0.0.1", "certificate"},
+		"smtps, unknown authority":            {transport{scheme: "smtps", certificate: unknown.sign(t, remote), fromStart: true}, remote, "certificate signed by unknown authority"},
+		"smtps, another name":                 {transport{scheme: "smtps", certificate: trusted.sign(t, "mail.example.com"), fromStart: true}, remote, "certificate"},
+		"smtps, no TLS":                       {transport{scheme: "smtps"}, remote, "tls"},
+		"no STARTTLS":                         {transport{scheme: "smtp"}, remote, "STARTTLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -97,6 +97,16 @@ func (l *Limiter) Take(id uuid.UUID) (left int, wait time.Duration) {
 	return int((l.fill - (fullAt - from)) / l.interval), 0
 }
 
+// Return gives back a request that [Limiter.Take] took from the id's bucket.
+func (l *Limiter) Return(id uuid.UUID) {
+	s := &l.shards[id[len(id)-1]%shardCount]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fullAt, known := s.fullAt[id]; known {
+		s.fullAt[id] = fullAt - l.interval
+	}
+}
+
 // evict removes the fuller half of the buckets, so that requests with other ids do not give a busy
 // id a new burst. It makes a new map, because a map grows while its entries are replaced.
 func (s *limiterShard) evict() {

@@ -32,6 +32,13 @@ func (p *accountPages) show(c *gin.Context) error {
 	}
 	page.Sessions.EndFocused = c.Query("asked") != "" // after Cancel
 	page.Factors.Confirmed = c.Query(paramConfirmed) != ""
+	if id, ok := parseID(c.Query("asked")); ok {
+		page.Sessions.EndFocused = false
+		if passkey := page.Factors.Passkey(id); passkey != nil {
+			passkey.Focused = true
+		}
+		return p.reply(c, reply{fragment: templates.PasskeySection{Factors: page.Factors}, page: present(page)})
+	}
 	if c.Query("asked") == "factors" {
 		page.Sessions.EndFocused, page.Factors.Focused = false, true
 		return p.reply(c, reply{fragment: page.Factors, page: present(page)})
@@ -49,8 +56,12 @@ func (p *accountPages) page(c *gin.Context, form templates.PasswordForm) (templa
 		return templates.AccountPage{}, err
 	}
 	factors, err := p.factors(c)
+	if err != nil {
+		return templates.AccountPage{}, err
+	}
+	email, err := p.emailForm(c)
 	return templates.AccountPage{
-		Email: p.emailForm(c), Sessions: list, Password: form,
+		Email: email, Sessions: list, Password: form,
 		NoPasswords: p.PasswordsOff, Identity: identity, Factors: factors,
 	}, err
 }
@@ -96,10 +107,16 @@ func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, err
 	return form, err
 }
 
-// emailForm returns the empty form of the user.
-func (p *accountPages) emailForm(c *gin.Context) templates.EmailForm {
+// emailForm returns the empty form of the user, with the pending change.
+func (p *accountPages) emailForm(c *gin.Context) (templates.EmailForm, error) {
 	session := sessionFrom(c)
-	return templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled()}
+	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled()}
+	if form.NoMail {
+		return form, nil
+	}
+	pending, err := p.credentials.PendingEmail(c.Request.Context(), session)
+	form.Pending = pending
+	return form, err
 }
 
 // passwordForm returns the empty form of the user.
@@ -116,6 +133,7 @@ func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
 	}
 	view := templates.Factors{
 		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff,
+		Required: found.Required, Owner: owns(sessionFrom(c)),
 	}
 	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
 		return templates.Factors{}, err

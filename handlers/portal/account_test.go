@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"portal/models"
 )
@@ -129,33 +128,6 @@ func TestPasswordErrorsAreBesideTheWrongFields(t *testing.T) {
 		empty := v.post("/account/password", passwords("", newPassword)).is(http.StatusUnprocessableEntity)
 		empty.says("The current password is incorrect.", "Changing your password signs you out of all other sessions.")
 		c.get("/account").none("button", "Set password")
-	})
-}
-
-func TestGuessesOfCurrentPasswordAreLimited(t *testing.T) {
-	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		for range 5 {
-			c.post("/account/password", passwords("wrong", newPassword)).is(http.StatusUnprocessableEntity)
-			c.post("/account/email", emails("wrong", "new@example.com")).is(http.StatusUnprocessableEntity)
-		}
-		bothVoices(t, func(t *testing.T, as voice) {
-			v := as.of(t, c.visitor)
-			for _, limited := range []answer{
-				v.post("/account/password", passwords(password, newPassword)),
-				v.post("/account/email", emails(password, "new@example.com")),
-			} {
-				limited.is(http.StatusTooManyRequests).one("alert", "Too many incorrect passwords")
-				limited.saysWhenToRetry()
-			}
-		})
-		const sentence = "entered an incorrect current password 10 times"
-		for deadline := time.Now().Add(time.Minute); !containsText(c.get("/activity"), c.email+" "+sentence); {
-			if time.Now().After(deadline) {
-				t.Fatal("the activity does not show the wrong passwords as the user's")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
 	})
 }
 

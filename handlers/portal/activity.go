@@ -84,7 +84,7 @@ func (p *activityPages) read(c *gin.Context, parameters url.Values) (page templa
 func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
 	var revoked []uuid.UUID
 	for _, activity := range activities {
-		if activity.Action == models.ActionKeyRevoked || activity.Action == models.ActionKeyLeaked {
+		if activity.RevokesKey() {
 			revoked = append(revoked, *activity.SubjectID)
 		}
 	}
@@ -98,20 +98,13 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 	now := p.Now()
 	var items []templates.ActivityItem
 	for _, activity := range activities {
-		item := templates.ActivityItem{
-			Activity: activity, When: templates.NewMoment(activity.At, now),
-			Number: templates.Count(activity.Count + activity.Repeats),
-		}
+		item := templates.ActivityItem{Activity: activity, When: templates.NewMoment(activity.At, now)}
 		if item.KeyLastFour != "" {
 			item.KeyAddress = activityPath + "?" + url.Values{paramKey: {activity.SubjectID.String()}}.Encode()
 		}
-		switch activity.Action {
-		case models.ActionKeyRevoked, models.ActionKeyLeaked:
+		if activity.RevokesKey() {
 			_, refusals := usage[*activity.SubjectID].Total()
 			item.Refusals = templates.Count(refusals)
-		case models.ActionSessionRevoked:
-			item.Label = templates.Device(activity.Label)
-		default:
 		}
 		items = append(items, item)
 	}

@@ -3,14 +3,19 @@ package portal
 import (
 	"cmp"
 	"fmt"
+	"mime"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
+	"portal/handlers/problem"
 	"portal/models"
 )
 
@@ -21,6 +26,7 @@ const (
 	exportBatch = 200
 	// exportWriteTimeout limits the time that the client takes to receive one batch.
 	exportWriteTimeout = 30 * time.Second
+	maxExports         = 2 // of one user at the same time
 )
 
 // exportColumns are the column names in the first line.
@@ -57,11 +63,45 @@ func (p *activityPages) export(c *gin.Context) error {
 	}
 }
 
+// exports limits the exports that run for a user at the same time.
+type exports struct {
+	mu      sync.Mutex
+	running map[uuid.UUID]int // by user
+}
+
+// Run calls f, which is an export of a user. If two of them are running, Run returns a 429 instead.
+func (e *exports) Run(user uuid.UUID, f func() error) error {
+	if e.add(user, 1) > maxExports {
+		e.add(user, -1)
+		return problem.TooManyExports(exportWriteTimeout) // by then, one that its client does not read has ended
+	}
+	defer e.add(user, -1)
+	return f()
+}
+
+func (e *exports) add(user uuid.UUID, n int) (running int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running[user] += n; e.running[user] == 0 {
+		delete(e.running, user)
+	}
+	return e.running[user]
+}
+
+// readExport calls f, which reads a batch, in a slot and with the database's time limit.
+func (s *site) readExport(c *gin.Context, f func() error) (err error) {
+	s.withDeadline(c, func() { err = s.actions.RunWhenFree(c.Request.Context(), f) })
+	return err
+}
+
+// unsafeInFileNames matches what an operating system may refuse in the name of a file.
+var unsafeInFileNames = regexp.MustCompile(`[\pC\\/:*?"<>|]+`)
+
 // startCSV sends the header of a CSV file about a subject.
 func (s *site) startCSV(c *gin.Context, subject string) {
-	name := fmt.Sprintf("%s-%s.csv", subject, s.Now().UTC().Format(time.DateOnly))
+	name := fmt.Sprintf("%s-%s.csv", unsafeInFileNames.ReplaceAllString(subject, "-"), s.Now().UTC().Format(time.DateOnly))
 	c.Header("Cache-Control", "no-store")
-	c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
+	c.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	c.Header("Content-Type", "text/csv; charset=utf-8; header=present")
 	c.Status(http.StatusOK)
 }
@@ -76,8 +116,9 @@ func sendCSV(c *gin.Context, lines string) error {
 }
 
 func (p *activityPages) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
-	p.withDeadline(c, func() {
+	err = p.readExport(c, func() error {
 		activities, err = p.activity.List(c.Request.Context(), sessionFrom(c).AccountID, wanted)
+		return err
 	})
 	return activities, err
 }

@@ -95,7 +95,7 @@ func (v activityView) address(path string) string {
 // actionsOf returns the actions of a kind, which is an action or the id of a group, or nil for an
 // unknown kind.
 func actionsOf(kind string) (actions []models.Action) {
-	for _, group := range templates.ActivityGroups {
+	for _, group := range templates.ActionGroups {
 		for _, one := range group.Actions {
 			if kind == group.ID || kind == string(one.Action) {
 				actions = append(actions, one.Action)

@@ -19,6 +19,7 @@ type agentPages struct {
 	*site
 
 	agents *models.Agents
+	calls  *models.Calls
 }
 
 const (
@@ -43,10 +44,10 @@ func (p *agentPages) show(c *gin.Context) error {
 		return err
 	}
 	asked := "remove"
-	if c.Query("focus") == "rename" {
-		asked = "rename"
+	if focus := c.Query("focus"); focus == "rename" || focus == "pause" {
+		asked = focus
 	}
-	item := templates.AgentItem{Agent: agent, Focused: asked == "remove", RenameFocused: asked == "rename"}
+	item := templates.AgentItem{Agent: agent, Focused: asked == "remove", RenameFocused: asked == "rename", PauseFocused: asked == "pause"}
 	return p.reply(c, reply{fragment: item, location: fmt.Sprintf("%s#%s-%s", agentsPath, asked, agent.ID)})
 }
 
@@ -162,17 +163,52 @@ func (p *agentPages) newRemoval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	issued, err := p.agents.LastToken(c.Request.Context(), agent.AccountID, agent.ID)
+	used, err := p.agents.LastUsed(c.Request.Context(), agent.AccountID, agent.ID)
 	if err != nil {
 		return err
 	}
 	item := templates.AgentItem{Agent: agent, Confirming: true}
-	if !issued.IsZero() {
-		item.LastToken = optionalMoment(&issued, p.Now())
+	if !used.IsZero() {
+		item.LastUsed = optionalMoment(&used, p.Now())
 	}
 	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
 		return p.page(c, templates.AgentForm{}, item)
 	}})
+}
+
+// newPause asks whether to pause an agent, and says how many calls end.
+func (p *agentPages) newPause(c *gin.Context) error {
+	agent, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	item := templates.AgentItem{Agent: agent, Pausing: agent.PausedAt == nil, PauseFocused: true}
+	if item.Calls, err = p.calls.OpenOfAgent(c.Request.Context(), agent); err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
+		return p.page(c, templates.AgentForm{}, item)
+	}})
+}
+
+func (p *agentPages) createPause(c *gin.Context) error {
+	return p.setPaused(c, true, "Agent “%s” is paused.")
+}
+
+func (p *agentPages) createResumption(c *gin.Context) error {
+	return p.setPaused(c, false, "Agent “%s” is resumed.")
+}
+
+func (p *agentPages) setPaused(c *gin.Context, paused bool, notice string) error {
+	agent, err := p.agents.SetPaused(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), paused, actorOf(c))
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{
+		notice:   fmt.Sprintf(notice, agent.Name),
+		fragment: templates.AgentItem{Agent: agent, PauseFocused: true},
+		location: fmt.Sprintf("%s#pause-%s", agentsPath, agent.ID),
+	})
 }
 
 func (p *agentPages) createRemoval(c *gin.Context) error {

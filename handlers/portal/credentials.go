@@ -20,19 +20,53 @@ func (p *accountPages) requestEmailChange(c *gin.Context) error {
 		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
 		return err
 	}
-	form := p.emailForm(c)
+	p.withDeadline(c, func() { err = p.emailAsked(c, linkNotice(email)) })
+	return err
+}
+
+func linkNotice(email string) string {
+	return "Open the link in the email to " + email + " within 30 minutes. No email arrives if the address is already in use."
+}
+
+// emailAsked shows the section of the email after a change of the pending email, with a notice.
+func (p *accountPages) emailAsked(c *gin.Context, notice string) error {
+	form, err := p.emailForm(c)
+	if err != nil {
+		return err
+	}
 	form.Asked = true
-	return p.reply(c, reply{
-		notice:   "Open the link in the email to " + email + " within 30 minutes. No email arrives if the address is already in use.",
-		fragment: form,
-		location: accountPath,
-	})
+	return p.reply(c, reply{notice: notice, fragment: form, location: accountPath})
+}
+
+// resendEmailChange sends a new link to the pending email.
+func (p *accountPages) resendEmailChange(c *gin.Context) error {
+	email, sent, err := p.credentials.ResendEmailChange(c.Request.Context(), sessionFrom(c))
+	switch {
+	case errors.Is(err, models.ErrNoEmailChange):
+		return p.emailAsked(c, "The link has been used or has expired. Enter the new email again.")
+	case err != nil:
+		return err
+	case !sent:
+		return p.emailAsked(c, "Too many emails were sent to "+email+". Try again in an hour.")
+	}
+	return p.emailAsked(c, linkNotice(email))
+}
+
+// cancelEmailChange ends the pending change of the email.
+func (p *accountPages) cancelEmailChange(c *gin.Context) error {
+	if err := p.credentials.CancelEmailChange(c.Request.Context(), sessionFrom(c)); err != nil {
+		return err
+	}
+	return p.emailAsked(c, "The change of your email was cancelled.")
 }
 
 // refuseEmail shows the form again with the reason for the refusal. It returns err if err is not
 // about the input.
 func (p *accountPages) refuseEmail(c *gin.Context, email string, err error) error {
-	form := p.emailForm(c)
+	form, formErr := p.emailForm(c)
+	if formErr != nil {
+		return formErr
+	}
 	form.Open, form.New = true, email
 	if refusal, ok := refusalOf(c, err, models.ErrSignInTooOld); ok {
 		form.Problem = refusal.Message
@@ -109,7 +143,10 @@ func (p *accountPages) passwordChanged(c *gin.Context, token string) error {
 	session, notice := sessionFrom(c), "Password changed."
 	changed := templates.PasswordChanged{Form: templates.PasswordForm{Email: session.Email, Focused: true}, List: list}
 	if session.NoPassword {
-		email := p.emailForm(c)
+		email, err := p.emailForm(c)
+		if err != nil {
+			return err
+		}
 		email.NoPassword = false
 		notice, changed.Email = "Password set.", &email
 	}

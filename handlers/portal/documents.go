@@ -53,6 +53,7 @@ func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation
 			d.Guides.Unauthorized = code.Messages
 		}
 	}
+	d.Guides.Rate, d.Guides.Burst = s.RateLimit.PerSecond, s.RateLimit.Burst
 	pages := templates.NewDocumentation(d)
 	all := documentation{pages: map[string]document{}}
 	for _, page := range pages {
@@ -132,11 +133,8 @@ func (p *documents) document(path string) (document, error) {
 // year.
 const securityContactAge = 180 * 24 * time.Hour
 
-// showSecurityContact serves security.txt (RFC 9116), or a 404 if there is no contact.
+// showSecurityContact serves security.txt (RFC 9116).
 func (p *documents) showSecurityContact(c *gin.Context) error {
-	if p.SecurityContact == "" {
-		return problem.NotFound()
-	}
 	expires := p.Now().UTC().Truncate(24 * time.Hour).Add(securityContactAge)
 	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: en\n", p.SecurityContact, expires.Format(time.RFC3339))
 	if p.BaseURL.Scheme == "https" { // Canonical must be an https URL
@@ -144,6 +142,13 @@ func (p *documents) showSecurityContact(c *gin.Context) error {
 	}
 	c.Header("Cache-Control", "public, max-age=86400")
 	c.String(http.StatusOK, "%s", text)
+	return nil
+}
+
+// showRobots lets crawlers read the documentation and nothing else.
+func (p *documents) showRobots(c *gin.Context) error {
+	c.Header("Cache-Control", "public, max-age=86400")
+	c.String(http.StatusOK, "User-agent: *\nAllow: /docs\nDisallow: /\n")
 	return nil
 }
 

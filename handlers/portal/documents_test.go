@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"portal/handlers"
+	"portal/handlers/middleware"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -264,12 +265,16 @@ func TestProductNameIsOnEveryPage(t *testing.T) {
 	}
 }
 
-func TestForgottenPasswordLeadsToSupport(t *testing.T) {
+func TestPagesLeadToSupport(t *testing.T) {
 	s := sqliteSite(t, httpBase)
 	s.visitor(t).get("/login").says("Forgot password?", "Ask the person who gave you access.")
 
 	page := s.with(t, func(d *handlers.Deps) { d.SupportURL = "mailto:help@example.com" }).visitor(t).get("/login")
 	page.one("link", "Forgot password?").with("href", "mailto:help@example.com")
+	for _, path := range []string{"/docs", "/api-keys"} {
+		s.with(t, func(d *handlers.Deps) { d.SupportURL = "mailto:help@example.com" }).customer(t).get(path).one("link", "Support").with("href", "mailto:help@example.com")
+		s.customer(t).get(path).none("link", "Support")
+	}
 }
 
 func TestSecurityContact(t *testing.T) {
@@ -289,6 +294,39 @@ func TestSecurityContact(t *testing.T) {
 			t.Errorf("%d %s %q, want %q", got.status, got.header.Get("Content-Type"), got.body, want)
 		}
 	}
+}
+
+func TestNoticeStandsAboveEveryPage(t *testing.T) {
+	plain := sqliteSite(t, httpBase)
+	noticed := plain.with(t, func(d *handlers.Deps) { d.Notice = "Maintenance on Sunday <2 h>" })
+	c := noticed.customer(t)
+	for _, path := range []string{"/api-keys", "/account", "/docs", "/docs/errors", "/nothing"} {
+		c.get(path).one("main", "").one("region", "Notice").exactly("Maintenance on Sunday <2 h>")
+	}
+	noticed.visitor(t).get("/login").one("region", "Notice")
+	plain.visitor(t).get("/login").none("region", "Notice")
+	if body := noticed.visitor(t).get("/docs.md").body; strings.Contains(body, "Maintenance") {
+		t.Error("the Markdown has the notice")
+	}
+}
+
+func TestChangePasswordLeadsToAccount(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	s.visitor(t).get("/.well-known/change-password").redirects("/account")
+}
+
+func TestCrawlersReadTheDocumentationOnly(t *testing.T) {
+	got := sqliteSite(t, httpBase).visitor(t).get("/robots.txt").headed("Content-Type", "text/plain; charset=utf-8")
+	if got.status != http.StatusOK || got.body != "User-agent: *\nAllow: /docs\nDisallow: /\n" {
+		t.Errorf("robots.txt is %q", got.body)
+	}
+}
+
+func TestGuidesHaveTheRateLimit(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	s.visitor(t).get("/docs/guides").one("region", "Rate limits and backoff").says("does not limit the requests of a key")
+	limited := s.with(t, func(d *handlers.Deps) { d.RateLimit = middleware.RateLimit{PerSecond: 50, Burst: 100} })
+	limited.visitor(t).get("/docs/guides").one("region", "Rate limits and backoff").says("a bucket of 100 requests, which refills at 50 a second")
 }
 
 func TestPagesAreCompressedButKeysAreNot(t *testing.T) {

@@ -83,8 +83,8 @@ func TestAddressOfAFormLeadsToItsPage(t *testing.T) {
 	})
 }
 
-// Sign-in, sign-out, and generating, rotating and revoking keys do not count. The clock stands
-// still.
+// Sign-in, sign-out and revoking keys do not count, and generating keys counts on its own. The clock
+// stands still.
 func TestChangesOfOneUserAreLimited(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
@@ -136,6 +136,123 @@ func TestChangesOfOneUserAreLimited(t *testing.T) {
 		c.fragments().post("/agents", url.Values{"name": {"Front desk"}}).is(http.StatusOK)
 		c.fragments().post("/agents", url.Values{"name": {"Front desk"}}).is(http.StatusTooManyRequests)
 	})
+}
+
+// Generations count for the account, rotations included, and refused ones do not. Revocations are
+// never delayed. The clock stands still.
+func TestGenerationsOfAnAccountAreLimited(t *testing.T) {
+	t.Parallel()
+	clock := modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
+	c, stranger := s.customer(t), s.customer(t)
+	colleague := c.colleague(models.RoleMember)
+	generate := func(v *visitor) answer {
+		return v.post("/api-keys", generation("production", uuid.NewString()))
+	}
+	revoke := func(key models.Key) {
+		c.fragments().post("/api-keys/"+key.ID.String()+"/revocation", nil).is(http.StatusOK)
+	}
+	rotate := func(key models.Key, v *visitor) answer {
+		return v.post("/api-keys/"+key.ID.String()+"/rotation", url.Values{"form_id": {uuid.NewString()}})
+	}
+	old := c.key("old")
+	rotate(old, c.fragments()).is(http.StatusOK)
+	for n := range 299 {
+		for range n % 2 {
+			c.fragments().post("/api-keys", generation("", uuid.NewString())).is(http.StatusUnprocessableEntity)
+			c.fragments().post("/api-keys", generation("production", "")).is(http.StatusUnprocessableEntity)
+		}
+		generate(c.fragments()).is(http.StatusOK)
+		revoke(c.keys()[0])
+	}
+	limited := func(a answer) answer {
+		t.Helper()
+		a.is(http.StatusTooManyRequests).headed("Retry-After", "1").
+			says("Too many new keys in this account. Wait 1 second, then try again.")
+		return a
+	}
+	before := len(c.keys())
+	fragment := limited(generate(colleague.fragments()))
+	if !strings.Contains(fragment.body, `hx-target="#failure"`) {
+		t.Error("the response is not an alert of the page")
+	}
+	limited(rotate(old, c.fragments()))
+	page := limited(generate(c.visitor))
+	form := page.byID(page.one("button", "Try again").attr("form"))
+	if label, ok := form.named("label"); !ok || label.attr("value") != "production" {
+		t.Error("the label is lost")
+	}
+	if after := len(c.keys()); after != before {
+		t.Errorf("%d keys, want %d", after, before)
+	}
+	revoke(old)
+	generate(stranger.fragments()).is(http.StatusOK)
+	clock.Advance(time.Second)
+	generate(colleague.fragments()).is(http.StatusOK)
+	limited(generate(c.fragments()))
+}
+
+// A user who has made too many changes does not use up those of the others.
+func TestChangesOfAnAccountAreLimited(t *testing.T) {
+	t.Parallel()
+	clock := modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
+	c, stranger := s.customer(t), s.customer(t)
+	key := c.key("production")
+	rename := func(by customer) answer {
+		return by.fragments().post("/api-keys/"+key.ID.String()+"/name", url.Values{"name": {"staging"}})
+	}
+	for _, user := range []customer{c, c.colleague(models.RoleMember), c.colleague(models.RoleMember)} {
+		for range 120 {
+			rename(user).is(http.StatusOK)
+		}
+		for range 10 {
+			rename(user).is(http.StatusTooManyRequests)
+		}
+	}
+	last := c.colleague(models.RoleMember)
+	rename(last).is(http.StatusTooManyRequests).says("Too many changes. Wait 1 second, then try again.")
+	rename(stranger).is(http.StatusNotFound)
+	clock.Advance(time.Second + time.Millisecond) // the interval is rounded up
+	for range 3 {
+		rename(last).is(http.StatusOK)
+	}
+	rename(last).is(http.StatusTooManyRequests)
+}
+
+// Reports that take long leave the slots of all users to others, and nothing delays a change.
+func TestReadsOfOneUserAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, modelstest.PostgresURL(t), httpBase, models.Options{})
+	c := s.customer(t)
+	agent := "/agents/" + c.agent("Night shift").ID.String()
+	colleague := c.colleague(models.RoleMember)
+	c.key("production")
+	db := modelstest.OpenDatabase(t, s.databaseURL)
+	// Statements that read the last uses of keys wait until the gate is open.
+	modelstest.Value(db.ExecContext(t.Context(), `CREATE TABLE gate AS SELECT 1 AS closed; ALTER TABLE api_key_last_uses RENAME TO stored_last_uses;
+		CREATE FUNCTION gated() RETURNS SETOF stored_last_uses LANGUAGE plpgsql AS $$
+		BEGIN
+			WHILE EXISTS (SELECT 1 FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP;
+			RETURN QUERY SELECT * FROM stored_last_uses;
+		END $$;
+		CREATE VIEW api_key_last_uses AS SELECT * FROM gated()`))(t)
+
+	answers := make(chan answer, 6)
+	for _, path := range []string{"/usage", "/usage?period=90d", "/api-keys", "/usage?period=30d", "/usage?period=24h", "/usage?period=7d"} {
+		go func() { answers <- c.get(path) }()
+	}
+	for range 2 {
+		(<-answers).is(http.StatusTooManyRequests).headed("Retry-After", "1").says("Too many of your pages", "then try again.")
+	}
+	c.fragments().get("/agents").is(http.StatusTooManyRequests).says("Too many of your pages")
+	c.fragments().post(agent+"/name", url.Values{"name": {"Reception"}}).is(http.StatusOK)
+	colleague.get("/agents").is(http.StatusOK)
+	modelstest.Value(db.ExecContext(t.Context(), "DELETE FROM gate"))(t)
+	for range 4 {
+		(<-answers).is(http.StatusOK)
+	}
+	c.get("/agents").is(http.StatusOK)
 }
 
 func TestVeryLongInputIsKeptBesideItsError(t *testing.T) {

@@ -2,6 +2,7 @@ package portal
 
 import (
 	"errors"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"rsc.io/qr"
@@ -70,14 +71,31 @@ func (p *accountPages) confirmFactor(change templates.FactorChange) handler {
 		if page.Factors.Since == nil {
 			return p.redirect(c, accountPath)
 		}
+		if change == templates.FactorTurningOff && page.Factors.LastApp() {
+			return p.refuseLastApp(c)
+		}
 		page.Factors.Confirming = change
 		return p.reply(c, reply{fragment: page.Factors, page: present(page)})
 	}
 }
 
+// refuseLastApp shows that the app is the user's only factor, and the account requires one.
+func (p *accountPages) refuseLastApp(c *gin.Context) error {
+	page, err := p.page(c, passwordForm(c))
+	if err != nil {
+		return err
+	}
+	page.Factors.AppRefused, page.Factors.Focused = true, true
+	return p.reply(c, reply{status: http.StatusConflict, fragment: page.Factors, page: present(page)})
+}
+
 // disableTOTP turns two-step verification off.
 func (p *accountPages) disableTOTP(c *gin.Context) error {
-	if err := p.credentials.DisableTOTP(c.Request.Context(), sessionFrom(c), actorOf(c)); err != nil {
+	err := p.credentials.DisableTOTP(c.Request.Context(), sessionFrom(c), actorOf(c))
+	if errors.Is(err, models.ErrLastFactor) {
+		return p.refuseLastApp(c)
+	}
+	if err != nil {
 		return p.totpUnchanged(c, err)
 	}
 	return p.redirectWith(c, accountPath, "Two-step verification turned off. Signed out of all other sessions.")

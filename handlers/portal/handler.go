@@ -16,16 +16,37 @@ import (
 // handler handles one action. [site.handle] renders its error.
 type handler func(*gin.Context) error
 
-// handle adapts a handler to gin. If the handler returns an error after it has written a response,
-// handle panics: a second response would be part of the first.
-func (s *site) handle(h handler) gin.HandlerFunc {
+// handle adapts a handler to gin. The handler runs in a slot and its response is written after it,
+// because a client may read slowly. With nil slots, the handler writes for itself.
+func (s *site) handle(slots middleware.Slots, h handler) gin.HandlerFunc {
+	return s.adapt(func(c *gin.Context) error {
+		if slots == nil {
+			return h(c)
+		}
+		return middleware.Respond(c, slots.Run, func() error { return h(c) })
+	})
+}
+
+// handleRead is [site.handle] for a request of a signed-in user that changes nothing. Each user has
+// few slots for these, so that slow reports of one user leave the others theirs.
+func (s *site) handleRead(slots middleware.Slots, h handler) gin.HandlerFunc {
+	return s.adapt(func(c *gin.Context) error {
+		return middleware.Respond(c, func(f func() error) error {
+			return s.reads.Run(c.Request.Context(), sessionFrom(c).UserID, func() error { return slots.Run(f) })
+		}, func() error { return h(c) })
+	})
+}
+
+// adapt adapts a handler to gin. If the handler returns an error after it has written a response,
+// adapt panics: a second response would be part of the first.
+func (s *site) adapt(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		err := parseForm(c)
 		if _, ok := c.Params.Get("id"); ok && err == nil && idOf(c) == uuid.Nil {
 			err = problem.NotFound() // as for an unknown id
 		}
 		if err == nil {
-			err = s.actions.Run(func() error { return h(c) })
+			err = h(c)
 		}
 		if err != nil && c.Writer.Written() {
 			panic(fmt.Errorf("an error after the response: %w", err))
@@ -36,9 +57,14 @@ func (s *site) handle(h handler) gin.HandlerFunc {
 	}
 }
 
-// limitChanges refuses the change of a user who has made too many.
+// limitChanges refuses a change if the user or the users of the account have made too many.
 func (s *site) limitChanges(c *gin.Context) {
-	if _, wait := s.changes.Take(sessionFrom(c).UserID); wait > 0 {
+	session := sessionFrom(c)
+	_, wait := s.changes.Take(session.UserID)
+	if wait == 0 {
+		_, wait = s.accountChanges.Take(session.AccountID)
+	}
+	if wait > 0 {
 		s.Render(c, problem.TooManyChanges(wait))
 		c.Abort()
 	}

@@ -188,6 +188,8 @@ func (e element) role() string {
 		return "textbox"
 	case "fieldset":
 		return "group"
+	case "section":
+		return "region"
 	case "input":
 		if kind := e.attr("type"); kind == "radio" || kind == "checkbox" {
 			return kind

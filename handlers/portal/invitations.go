@@ -20,6 +20,20 @@ func (p *peoplePages) createInvitation(c *gin.Context) error {
 	if err != nil {
 		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)
 	}
+	return p.showInvitation(c, invitation, token)
+}
+
+// renewInvitation sends a pending invitation again, with a new link that is shown once.
+func (p *peoplePages) renewInvitation(c *gin.Context) error {
+	invitation, token, err := p.invitations.Renew(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), actorOf(c))
+	if err != nil {
+		return err
+	}
+	return p.showInvitation(c, invitation, token)
+}
+
+// showInvitation shows the link of an invitation once.
+func (p *peoplePages) showInvitation(c *gin.Context, invitation models.Invitation, token string) error {
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.url(invitationPath, token),
 		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),

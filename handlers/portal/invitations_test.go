@@ -62,6 +62,18 @@ func TestInvitationIsShownOnceAndUsedOnce(t *testing.T) {
 	})
 }
 
+func TestInvitationIsSentAgain(t *testing.T) {
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		email := "bob-" + c.email
+		ended := c.invite(email)
+		form := c.get("/people").person(email).one("button", "Send again").form()
+		again := v.post(form.attr("action"), nil).is(http.StatusOK)
+		link := strings.TrimPrefix(again.one("textbox", "Invitation link").attr("value"), httpBase)
+		c.site.visitor(t).get(ended).is(http.StatusGone)
+		c.site.visitor(t).get(link).is(http.StatusOK).one("heading", "Join Example Ltd")
+	})
+}
+
 func TestInvitationThatEnded(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
@@ -119,18 +131,6 @@ func TestInvitationOpenedBySomeoneSignedIn(t *testing.T) {
 	})
 }
 
-func TestGuessesOfInvitationsGet429(t *testing.T) {
-	s := sqliteSite(t, httpBase)
-	c := s.customer(t)
-	path, guest := c.invite("bob-"+c.email), s.visitor(t)
-	for range 10 {
-		guest.post("/invitations/guess", url.Values{"password": {password}}).is(http.StatusGone)
-	}
-	refused := guest.post(path, url.Values{"password": {password}}).is(http.StatusTooManyRequests)
-	refused.one("alert", "Too many attempts")
-	refused.saysWhenToRetry()
-}
-
 func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
 	t.Parallel()
 	for name, mail := range map[string]bool{"with SMTP": true, "without": false} {
@@ -138,22 +138,27 @@ func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Mail: mail})
 			bothVoices(t, func(t *testing.T, as voice) {
-				email := "bob-" + s.customer(t).email
+				c := s.customer(t)
+				email := "bob-" + c.email
 				for i := range 4 {
-					c := s.customer(t)
-					hint := "We email a link to this address at once"
+					hint := "We’ll email them a one-time link."
 					if said := strings.Contains(c.get("/people").is(http.StatusOK).body, hint); said != mail {
 						t.Errorf("the form says that it sends a mail: %v, want %v", said, mail)
 					}
 					created := as.of(t, c.visitor).post("/people/invitations", url.Values{"email": {email}, "role": {"member"}}).is(http.StatusOK)
 					created.one("textbox", "Invitation link")
-					mailed := mail && i < 3 // the limit of mails to one address
+					mailed := mail && i < 3 // the limit of mails of one account to one address
 					if said := strings.Contains(created.body, `We have also sent it to <strong class="address">`+email); said != mailed {
 						t.Errorf("invitation %d says that it was mailed: %v, want %v", i+1, said, mailed)
 					}
 					if said := strings.Contains(created.body, hint); as.htmx && said != mail {
 						t.Errorf("the form after invitation %d says that it sends a mail: %v, want %v", i+1, said, mail)
 					}
+					if mailed {
+						s.mailedToken(t, email) // a mail that is never sent does not count
+					}
+					pending := modelstest.Value(s.store.Invitations.Pending(t.Context(), c.account.ID))(t)
+					modelstest.Value(s.store.Invitations.Cancel(t.Context(), c.account.ID, pending[0].ID, models.Operator()))(t)
 				}
 			})
 		})

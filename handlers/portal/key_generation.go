@@ -21,7 +21,8 @@ func (p *keyPages) generate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	form := templates.APIKeyForm{Label: c.PostForm("label"), Restrictions: unused}
+	access := models.Access(c.PostForm("access"))
+	form := templates.APIKeyForm{Label: c.PostForm("label"), OnlyReports: access == models.AccessReports, Restrictions: unused}
 	form.Restrictions.Agents = slices.Clone(unused.Agents)
 	restrictions, valid := p.submittedRestrictions(c, &form.Restrictions, models.Key{})
 	if addsAddress(c) {
@@ -37,8 +38,7 @@ func (p *keyPages) generate(c *gin.Context) error {
 		form.Problem = "The form was incomplete, so no key was generated. Try again."
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
-	key, secret, err := p.keys.Generate(c.Request.Context(), sessionFrom(c).AccountID,
-		models.NewKey{Label: form.Label, FormID: formID, Restrictions: restrictions}, actorOf(c))
+	key, secret, err := p.generateWithin(c, models.NewKey{Label: form.Label, FormID: formID, Access: access, Restrictions: restrictions})
 	if err != nil {
 		return p.explainRefusal(c, form, err)
 	}
@@ -53,12 +53,30 @@ func (p *keyPages) generate(c *gin.Context) error {
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
 }
 
+// generateWithin generates a key within the account's limit of generations, or returns a 429. A
+// refused generation does not count.
+func (p *keyPages) generateWithin(c *gin.Context, n models.NewKey) (models.Key, string, error) {
+	accountID := sessionFrom(c).AccountID
+	if _, wait := p.generations.Take(accountID); wait > 0 {
+		return models.Key{}, "", problem.TooManyGenerations(wait)
+	}
+	key, secret, err := p.keys.Generate(c.Request.Context(), accountID, n, actorOf(c))
+	if err != nil {
+		p.generations.Return(accountID)
+	}
+	return key, secret, err
+}
+
 // reveal returns the view that shows a generated key once.
 func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
+	list := "/api/agents"
+	if key.OnlyReports() {
+		agentID, list = "", "/api/activity"
+	}
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
-		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
-		LeaksReported: p.Scanners.On(),
+		TokenURL: p.url("/api/widget/token"), ListURL: p.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
+		OnlyReports: key.OnlyReports(), LeaksReported: p.Scanners.On(),
 	}
 }
 

@@ -1,12 +1,10 @@
 package portal
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -77,7 +75,10 @@ func (p *keyPages) showChanges(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	list := p.listOf(active, keyOrderOf(c))
+	list, err := p.listOf(c, active)
+	if err != nil {
+		return err
+	}
 	r := reply{fragment: list, location: homePath}
 	if c.Query("seen") == list.Version {
 		r.status = http.StatusNoContent
@@ -93,10 +94,12 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 		return templates.APIKeysPage{}, err
 	}
 	form.Full = len(active) >= models.MaxActiveKeys
-	return templates.APIKeysPage{Form: form, List: p.listOf(active, keyOrderOf(c), replacements...)}, nil
+	list, err := p.listOf(c, active, replacements...)
+	return templates.APIKeysPage{Form: form, List: list}, err
 }
 
-func (p *keyPages) listOf(keys []models.KeyUsage, order keyOrder, replacements ...templates.APIKeyRow) templates.APIKeyList {
+func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements ...templates.APIKeyRow) (templates.APIKeyList, error) {
+	order := keyOrderOf(c)
 	list := templates.APIKeyList{
 		Query: order.query(), Keys: make([]templates.APIKeyRow, len(keys)),
 		Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
@@ -104,10 +107,14 @@ func (p *keyPages) listOf(keys []models.KeyUsage, order keyOrder, replacements .
 	for _, choice := range keyOrders {
 		list.Orders = append(list.Orders, templates.APIKeyOrder{ID: choice.id, Name: choice.name, Current: choice.id == order.id})
 	}
-	found := rotations(keys, p.Now())
+	found, rows := rotations(keys, p.Now()), make([]*templates.APIKeyRow, len(keys))
 	order.sort(keys)
 	for i, key := range keys {
 		list.Keys[i] = p.row(key, found[key.ID])
+		rows[i] = &list.Keys[i]
+	}
+	if err := p.addCallLimits(c, sessionFrom(c).AccountID, rows...); err != nil {
+		return list, err
 	}
 	list.Version = versionOf(list.Keys)
 	for i, row := range list.Keys {
@@ -117,7 +124,7 @@ func (p *keyPages) listOf(keys []models.KeyUsage, order keyOrder, replacements .
 			}
 		}
 	}
-	return list
+	return list, nil
 }
 
 // paramSort is the order of the list in its query string.
@@ -142,16 +149,7 @@ var keyOrders = []keyOrder{
 
 // sort sorts keys. The order of keys with the same rank does not change.
 func (o keyOrder) sort(keys []models.KeyUsage) {
-	ranks := make(map[uuid.UUID]string, len(keys))
-	for _, key := range keys {
-		ranks[key.ID] = o.rank(key)
-	}
-	slices.SortStableFunc(keys, func(a, b models.KeyUsage) int {
-		if o.descending {
-			a, b = b, a
-		}
-		return cmp.Compare(ranks[a.ID], ranks[b.ID])
-	})
+	sortByRank(keys, o.rank, o.descending)
 }
 
 func created(key models.KeyUsage) string { return numberRank(key.CreatedAt.UnixNano()) }

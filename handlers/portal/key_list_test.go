@@ -114,7 +114,7 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 		})
 		changed("a restriction", func() {
 			restrictions := models.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
-			modelstest.Value(s.store.Keys.Restrict(context.Background(), c.account.ID, key.ID, restrictions, "", models.Operator()))(t)
+			modelstest.Value(s.store.Keys.Restrict(context.Background(), c.account.ID, key.ID, "", restrictions, "", models.Operator()))(t)
 		})
 		changed("a revocation", func() { c.revoke(key) })
 	})

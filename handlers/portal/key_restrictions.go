@@ -22,6 +22,7 @@ func (p *keyPages) restrictionsPage(c *gin.Context) (page templates.KeyRestricti
 		return page, err
 	}
 	page.Note = page.Key.Note
+	page.Version = cmp.Or(c.PostForm("made_from"), page.Key.RestrictionsVersion())
 	page.Restrictions, err = p.restrictionsOf(c, page.Key)
 	return page, err
 }
@@ -65,7 +66,7 @@ func (p *keyPages) restrict(c *gin.Context) error {
 	if !valid {
 		explainRestrictions(&page.Restrictions, &page.NoteProblem, models.CheckNote(page.Note))
 	} else {
-		_, err = p.keys.Restrict(c.Request.Context(), key.AccountID, key.ID, restrictions, page.Note, actorOf(c))
+		key, err = p.keys.Restrict(c.Request.Context(), key.AccountID, key.ID, page.Version, restrictions, page.Note, actorOf(c))
 		valid = !explainRestrictions(&page.Restrictions, &page.NoteProblem, err)
 	}
 	switch {
@@ -73,11 +74,25 @@ func (p *keyPages) restrict(c *gin.Context) error {
 		return p.showRestrictions(c, http.StatusUnprocessableEntity, page)
 	case errors.Is(err, models.ErrKeyAlreadyRevoked):
 		return p.redirectRevoked(c, key, true)
+	case errors.Is(err, models.ErrKeyRestricted):
+		return p.showNewerRestrictions(c, page, key)
 	case err != nil:
 		return err
 	}
 	return p.redirectWith(c, fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
 		fmt.Sprintf("Restrictions of “%s” saved.", key.Label))
+}
+
+// showNewerRestrictions shows a form that was made from an older state of the key, beside the
+// current one. Sent again, it replaces the current state.
+func (p *keyPages) showNewerRestrictions(c *gin.Context, page templates.KeyRestrictionsPage, current models.Key) error {
+	restrictions, err := p.restrictionsOf(c, current)
+	if err != nil {
+		return err
+	}
+	page.Key, page.Version = current, current.RestrictionsVersion()
+	page.Current = &templates.CurrentRestrictions{KeyRestrictions: restrictions, Note: current.Note}
+	return p.showRestrictions(c, http.StatusConflict, page)
 }
 
 func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.KeyRestrictionsPage) error {

@@ -43,10 +43,13 @@ func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.Key
 	if key.ExpiresAt != nil {
 		form.Expires, form.ExpiryDate = templates.ExpiresOnDate, templates.LastDay(*key.ExpiresAt).Format(time.DateOnly)
 	}
-	form.OnlyThese = key.Agents != nil
+	form.OnlyReports, form.OnlyThese = key.OnlyReports(), key.Agents != nil
 	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
 	for _, agent := range agents.Items {
 		form.Agents = append(form.Agents, templates.KeyAgent{ID: agent.ID, Name: agent.Name, Chosen: slices.Contains(key.Agents, agent.ID)})
+	}
+	if p.calls.Enabled() && !form.OnlyReports {
+		form.Limits = limitFields(key.Limits)
 	}
 	for _, network := range key.Networks {
 		form.Networks += networkText(network) + "\n"
@@ -59,6 +62,56 @@ var keyExpiries = []struct {
 	days int
 	name string
 }{{30, "30 days"}, {90, "90 days"}, {365, "1 year"}}
+
+// keyLimits are the fields of the limits of calls.
+var keyLimits = []struct {
+	field, id, title string
+	of               func(*models.Limits) *int64
+}{
+	{"calls", "calls", "Calls at a time", func(l *models.Limits) *int64 { return &l.Calls }},
+	{"minutesPerCall", "call", "Minutes a call", func(l *models.Limits) *int64 { return &l.MinutesPerCall }},
+	{"minutesPerMonth", "month", "Minutes a month", func(l *models.Limits) *int64 { return &l.MinutesPerMonth }},
+}
+
+// limitFields returns the fields with the limits of a key.
+func limitFields(limits models.Limits) (fields []templates.KeyLimit) {
+	for _, limit := range keyLimits {
+		value := ""
+		if n := *limit.of(&limits); n > 0 {
+			value = strconv.FormatInt(n, 10)
+		}
+		fields = append(fields, templates.KeyLimit{ID: "limit-" + limit.id, Name: limit.field, Title: limit.title, Value: value})
+	}
+	return fields
+}
+
+// submittedLimits sets the fields to the values of a submitted form, and returns the limits. Without
+// the fields, the limits of the key stay.
+func submittedLimits(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (limits models.Limits, valid bool) {
+	limits, valid = key.Limits, true
+	for i := range form.Limits {
+		field := &form.Limits[i]
+		text, ok := c.GetPostForm(field.Name)
+		if !ok {
+			continue
+		}
+		field.Value = text
+		limit := keyLimits[i].of(&limits)
+		*limit = 0
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n == 0 {
+			n = -1 // refused with the range
+		}
+		*limit = n
+	}
+	if err := models.CheckLimits(limits); err != nil {
+		return limits, !explainRestrictions(form, nil, err)
+	}
+	return limits, valid
+}
 
 // networkText returns a network without the length if it is a single address.
 func networkText(network netip.Prefix) string {
@@ -90,9 +143,10 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	}
 	var r models.Restrictions
 	var err error
-	valid := true
+	var valid bool
+	r.Limits, valid = submittedLimits(c, form, key)
 	if r.ExpiresAt, err = p.expiryOf(*form, key); err != nil {
-		valid = !explainRestrictions(form, nil, err)
+		valid = !explainRestrictions(form, nil, err) && valid
 	}
 	switch value, ok := c.GetPostForm("agents"); {
 	case !ok:
@@ -172,6 +226,12 @@ func explainRestrictions(form *templates.KeyRestrictions, other *string, err err
 	case "networks":
 		form.NetworksProblem = invalid.Message
 	default:
+		for i := range form.Limits {
+			if form.Limits[i].Name == invalid.Field {
+				form.Limits[i].Problem = invalid.Message
+				return true
+			}
+		}
 		*other = invalid.Message
 	}
 	return true
@@ -180,6 +240,9 @@ func explainRestrictions(form *templates.KeyRestrictions, other *string, err err
 // clearProblems removes the errors of the controls, which are shown when the form is sent.
 func clearProblems(form *templates.KeyRestrictions) {
 	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", ""
+	for i := range form.Limits {
+		form.Limits[i].Problem = ""
+	}
 }
 
 // addsAddress reports whether "Add my address" was pressed. Nothing is saved then.

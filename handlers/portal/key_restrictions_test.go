@@ -41,6 +41,37 @@ func (e element) options(name string) (all []string, selected string) {
 	return all, selected
 }
 
+// A key for reports says so in its row, and offers neither agents nor limits.
+func TestGeneratingAKeyForReports(t *testing.T) {
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		agent := c.agent("Front desk")
+		access := c.get("/api-keys").is(http.StatusOK).one("group", "Access")
+		if !access.one("radio", "Agents and tokens").has("checked") || access.one("radio", "Reports only").has("checked") {
+			t.Error("another access is chosen")
+		}
+		refused := v.post("/api-keys", restricted("access", "reports", "agents", "only", "agent", agent.ID.String())).is(http.StatusUnprocessableEntity)
+		if !refused.one("radio", "Reports only").has("checked") {
+			t.Error("the access is lost")
+		}
+		refused.says("reaches no agents")
+		v.post("/api-keys", restricted("access", "all")).is(http.StatusUnprocessableEntity)
+		shown := v.post("/api-keys", restricted("access", "reports")).is(http.StatusOK)
+		if !strings.Contains(shown.body, "/api/activity") || strings.Contains(shown.body, "/api/widget/token") {
+			t.Error("the example does not read reports")
+		}
+		key := c.keys()[0]
+		if !key.OnlyReports() {
+			t.Errorf("access %q", key.Access)
+		}
+		if row := c.get("/api-keys").byID("api-key-" + key.ID.String()); !strings.Contains(row.text(), "Reports only") {
+			t.Errorf("the row says %q", row.text())
+		}
+		form := c.get("/api-keys/" + key.ID.String() + "/restrictions").is(http.StatusOK)
+		form.none("group", "Agents")
+		c.post("/api-keys/"+key.ID.String()+"/restrictions", url.Values{"expires": {"never"}, "networks": {"192.0.2.0/24"}}).redirects("/api-keys#menu-" + key.ID.String())
+	})
+}
+
 func TestGeneratingAKeyWithRestrictions(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
@@ -216,7 +247,7 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 		if all, _ := page.options("Expires"); !slices.Equal(all, options) {
 			t.Errorf("with a maximum of %s, Expires of a key offers %q", limit, all)
 		}
-		latest := page.saved()
+		latest := c.get(path).saved()
 		latest.Set("expires", templates.ExpiresLatest)
 		clock.Advance(time.Minute)
 		if c.post(path, latest).redirects("/api-keys#menu-" + key.ID.String()); !c.keys()[0].ExpiresAt.After(*key.ExpiresAt) {
@@ -236,6 +267,9 @@ func (a answer) saved(more ...string) url.Values {
 		if option := (element{a.t, node}); node.Data == "option" && option.has("selected") {
 			fields.Set("expires", option.attr("value"))
 		}
+	}
+	if version, ok := a.named("made_from"); ok {
+		fields.Set("made_from", version.attr("value"))
 	}
 	for i := 0; i < len(more); i += 2 {
 		fields.Set(more[i], more[i+1])
@@ -282,16 +316,16 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		for i, address := range []string{"192.0.2.7", "198.51.100.9"} {
 			s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
 		}
-		s.store.Agents.Used(front.ID, key.ID)
+		s.store.Agents.Used(c.account.ID, front.ID, key.ID)
 		c.get(path).says("was used with these agents: Front desk, last used just now After you save, requests")
 		c.get(path).says("was used from: Refused: 198.51.100.9 (server/1.0), 2 requests, last seen just now 192.0.2.7 (server/1.0), 1 request,")
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			preview := v.post(path+"/preview", page.saved("networks", "198.51.100.0/24")).is(http.StatusOK)
-			preview.says("1 source would be refused. In the last 30 days", "was used from: Refused: 192.0.2.7 (server/1.0), 1 request, last seen just now 198.51.100.9")
+			preview.says("1 source, 1 of 3 requests, would be refused. In the last 30 days", "was used from: Refused: 192.0.2.7 (server/1.0), 1 request, last seen just now 198.51.100.9")
 			left := page.saved()
 			left.Set("agent", back.ID.String())
-			v.post(path+"/preview", left).says("1 source and 1 agent would be refused.", "these agents: Refused: Front desk, last used just now")
+			v.post(path+"/preview", left).says("1 source, 2 of 3 requests, and 1 agent would be refused.", "these agents: Refused: Front desk, last used just now")
 			for _, networks := range []string{"", "here"} {
 				preview = v.post(path+"/preview", page.saved("networks", networks)).is(http.StatusOK)
 				preview.says("was used from: 198.51.100.9")
@@ -321,6 +355,48 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 			t.Errorf("it has %v and the note %q", r, changed.Note)
 		}
 		c.get("/activity").says("changed the restrictions", "→ never", "Front desk ("+front.ID.String()+") → all", "→ 198.51.100.7/32")
+	})
+}
+
+// Two users open the page of a key. The first one narrows the key, then the second one saves a note.
+func TestStaleFormOfRestrictionsDoesNotWidenAKey(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		front := c.agent("Front desk")
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			key := c.key("production")
+			path, saved := "/api-keys/"+key.ID.String()+"/restrictions", "/api-keys#menu-"+key.ID.String()
+			page := c.get(path).is(http.StatusOK)
+			narrowed := page.saved("expires", "30", "networks", "192.0.2.0/24", "agent", front.ID.String(), "note", "the shop")
+			narrowed.Set("agents", "only")
+			for range 2 { // a double click
+				v.post(path, narrowed).redirects(saved)
+			}
+			stale := page.saved("note", "ask Bob", "expires", "90")
+			for _, way := range []string{"/preview", ""} {
+				wrong := page.saved("networks", "here")
+				kept := v.post(path+way, wrong)
+				if kept.hidden("made_from") != page.hidden("made_from") {
+					t.Errorf("after %q, the form is made from another version", way)
+				}
+			}
+			refused := v.post(path, stale).is(http.StatusConflict)
+			alert := refused.one("alert", "This key was changed after you opened the form, so nothing was saved.")
+			alert.says("Expires "+templates.LastDay(*c.keys()[0].ExpiresAt).Format(time.DateOnly), "Agents Front desk",
+				"Allowed networks 192.0.2.0/24", "Note the shop")
+			refused.one("textbox", "Note").exactly("ask Bob")
+			if _, expires := refused.options("Expires"); expires != "90 days" || !refused.one("radio", "All agents").has("checked") {
+				t.Error("the input is lost")
+			}
+			if same := c.keys()[0]; same.Note != "the shop" || len(same.Agents) != 1 || len(same.Networks) != 1 || same.ExpiresAt == nil {
+				t.Errorf("the stale form made %+v", same)
+			}
+			v.post(path, refused.saved("note", refused.written("Note"))).redirects(saved)
+			if changed := c.keys()[0]; changed.Note != "ask Bob" || changed.Agents != nil {
+				t.Errorf("saving again made %+v", changed)
+			}
+		})
 	})
 }
 
@@ -428,7 +504,7 @@ func TestReasonOfARevocation(t *testing.T) {
 				}
 				reason := "the laptop was stolen " + key.LastFour
 				v.post(path, url.Values{"reason": {reason}})
-				c.get("/api-keys/revoked").says(reason)
+				c.get("/api-keys/revoked").one("table", "Revoked API keys").all("cell", "")[3].says("Reason: " + reason)
 				c.get("/activity").says("Reason: " + reason)
 			}
 		})

@@ -123,11 +123,15 @@ func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKe
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
 	}
+	calls, err := p.calls.Open(c.Request.Context(), key)
+	if err != nil {
+		return templates.APIKeyConfirmation{}, err
+	}
 	requests, _ := recent[key.ID].Total()
 	now := p.Now()
 	return templates.APIKeyConfirmation{
 		KeyID: key.ID, Reason: c.PostForm("reason"), LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
-		Calls: p.calls.Open(c.Request.Context(), key),
+		Calls: calls,
 	}, nil
 }

@@ -45,8 +45,7 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := p.keys.Generate(c.Request.Context(), old.AccountID,
-		models.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID}, actorOf(c))
+	key, secret, err := p.generateWithin(c, models.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID})
 	if err != nil {
 		return p.explainNoReplacement(c, old, err)
 	}

@@ -114,7 +114,29 @@ func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow,
 		return templates.APIKeyRow{}, err
 	}
 	rotation, err := p.rotation(c, key)
-	return p.row(usage[key.ID], rotation), err
+	if err != nil {
+		return templates.APIKeyRow{}, err
+	}
+	row := p.row(usage[key.ID], rotation)
+	return row, p.addCallLimits(c, key.AccountID, &row)
+}
+
+// addCallLimits adds to rows how much of their limits calls use.
+func (p *keyPages) addCallLimits(c *gin.Context, accountID uuid.UUID, rows ...*templates.APIKeyRow) error {
+	var limited []uuid.UUID
+	for _, row := range rows {
+		if !row.Limits.IsZero() {
+			limited = append(limited, row.ID)
+		}
+	}
+	if len(limited) == 0 || !p.calls.Enabled() {
+		return nil
+	}
+	used, err := p.calls.UsedByKeys(c.Request.Context(), accountID, limited)
+	for _, row := range rows {
+		row.CallLimits = templates.UsedLimits(used[row.ID], row.Limits)
+	}
+	return err
 }
 
 // unused reports whether a key has not been used for 30 days. A newer key is not unused.

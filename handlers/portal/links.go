@@ -194,6 +194,9 @@ func (p *signInPages) refuseToJoin(c *gin.Context, err error) error {
 	if !ok {
 		return err
 	}
+	if errors.Is(err, models.ErrEmailTaken) {
+		refusal.Message += " If you also got the invitation by email, open the link in that email."
+	}
 	if refusal.Status == http.StatusTooManyRequests {
 		refusal.Message = fmt.Sprintf("Too many attempts from your network. Wait %s seconds, then try again.", refusal.RetryAfterSeconds())
 	}

@@ -77,32 +77,6 @@ func TestForgottenPasswordIsReset(t *testing.T) {
 	})
 }
 
-func TestResetRequestsAreLimitedByAddressAndEmail(t *testing.T) {
-	onSiteWith(t, models.Options{Mail: true, SignInLimit: 3}, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		v := s.visitor(t)
-		ask := func(email string) answer { return v.post("/password-resets", url.Values{"email": {email}}) }
-		for range 3 {
-			ask(c.email).is(http.StatusOK)
-		}
-		limited := ask("nobody@example.com").is(http.StatusTooManyRequests)
-		limited.one("alert", "Too many requests")
-		limited.saysWhenToRetry()
-		// From elsewhere the answer is the same, but no further mail is queued.
-		elsewhere := models.Client{Address: "203.0.113.9"}
-		modelstest.Must(t, s.store.Credentials.RequestPasswordReset(t.Context(), c.email, elsewhere))
-		links := 0
-		for s.mailedToken(t, c.email) != "" {
-			links++
-		}
-		if links != 3 {
-			t.Errorf("%d links", links)
-		}
-		// The limits are not those of sign-in.
-		s.visitor(t).signIn(c.email, password).redirects("/api-keys")
-	})
-}
-
 func TestDisabledUserGetsNoResetLink(t *testing.T) {
 	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
 		c := s.customer(t)

@@ -75,12 +75,38 @@ func (p *accountPages) passkeyRefused(c *gin.Context) error {
 	return p.redirectWith(c, accountPath, "The passkey could not be added. Try again.")
 }
 
+// newPasskeyRemoval asks whether to remove one of the user's passkeys.
+func (p *accountPages) newPasskeyRemoval(c *gin.Context) error { return p.askPasskeyRemoval(c, false) }
+
+// askPasskeyRemoval shows the confirmation of a removal. If the passkey is the last factor, or was
+// the last one when the removal was refused, it shows why the passkey stays.
+func (p *accountPages) askPasskeyRemoval(c *gin.Context, refused bool) error {
+	page, err := p.page(c, passwordForm(c))
+	if err != nil {
+		return err
+	}
+	passkey := page.Factors.Passkey(idOf(c))
+	if passkey == nil {
+		return problem.NotFound()
+	}
+	r := reply{page: present(page)}
+	if refused || page.Factors.LastPasskey() {
+		passkey.Refused, passkey.Focused, r.status = true, true, http.StatusConflict
+	} else {
+		passkey.Confirming = true
+	}
+	r.fragment = templates.PasskeySection{Factors: page.Factors}
+	return p.reply(c, r)
+}
+
 // removePasskey removes one of the user's passkeys.
 func (p *accountPages) removePasskey(c *gin.Context) error {
 	err := p.credentials.RemovePasskey(c.Request.Context(), sessionFrom(c), idOf(c), actorOf(c))
 	switch {
 	case errors.Is(err, models.ErrOnlySignIn):
 		return p.redirectWith(c, accountPath, "This is your only way to sign in. Set a password or add another passkey first.")
+	case errors.Is(err, models.ErrLastFactor):
+		return p.askPasskeyRemoval(c, true)
 	case errors.Is(err, models.ErrPasskeyNotFound):
 		return problem.NotFound()
 	case err != nil:

@@ -53,10 +53,10 @@ func (p *peoplePages) show(c *gin.Context) error {
 	})
 }
 
-// newRole shows in the table the confirmation that a person is to become an owner.
+// newRole shows in the table the confirmation that a person is to become an owner or a member.
 func (p *peoplePages) newRole(c *gin.Context) error {
 	return p.showRow(c, "", func(row *templates.PersonRow) error {
-		row.Promoting = !row.Owner
+		row.Promoting, row.Demoting = !row.Owner, row.Owner && !row.LastOwner
 		return nil
 	})
 }
@@ -69,9 +69,9 @@ func (p *peoplePages) updateRole(c *gin.Context) error {
 		return p.explain(c, err)
 	}
 	session := sessionFrom(c)
-	if user.ID == session.UserID {
-		session.Role = user.Role
-		c.Set(sessionContextKey, session)
+	notice := fmt.Sprintf("%s is now %s.", user.Email, roleName(user.Role))
+	if user.ID == session.UserID { // the navigation changes too
+		return p.redirectWith(c, peoplePath, notice)
 	}
 	page, err := p.page(c)
 	if err != nil {
@@ -81,8 +81,8 @@ func (p *peoplePages) updateRole(c *gin.Context) error {
 		row.RoleFocused = true
 	}
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("%s is now %s.", user.Email, roleName(user.Role)),
-		fragment: page, location: fmt.Sprintf("%s#role-%s", peoplePath, id),
+		notice:   notice,
+		fragment: page.List, location: fmt.Sprintf("%s#role-%s", peoplePath, id),
 	})
 }
 
@@ -145,6 +145,15 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	list := templates.PeopleList{Manage: owns(session), Paged: after != uuid.Nil, Next: pageAfter(peoplePath, paramAfter, users.Next)}
 	for _, user := range users.Items {
 		list.People = append(list.People, p.row(c, user))
+	}
+	if list.Manage {
+		last, err := p.people.LastOwner(ctx, session.AccountID)
+		if err != nil {
+			return templates.PeoplePage{}, err
+		}
+		if row := list.Row(last); row != nil {
+			row.LastOwner = true
+		}
 	}
 	page := templates.PeoplePage{List: list}
 	if list.Manage {

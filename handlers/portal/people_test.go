@@ -17,7 +17,7 @@ func (c customer) colleague(role models.Role) customer {
 	c.t.Helper()
 	email := uuid.NewString() + "@example.com"
 	modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, models.Operator()))(c.t)
-	other := customer{c.site.visitor(c.t), email, c.account}
+	other := customer{visitor: c.site.visitor(c.t), email: email, account: c.account}
 	other.signIn(email, password).redirects("/api-keys")
 	return other
 }
@@ -92,7 +92,14 @@ func TestRolesAreChanged(t *testing.T) {
 		member.get("/people").one("button", "Invite") // at once
 
 		own := "/people/" + c.id()
+		asked = v.get(own + "/role").is(http.StatusOK).person(c.email)
+		asked.says("Become a member?")
+		asked.one("button", "Cancel")
+		asked.one("button", "Confirm member")
 		follow(v, v.post(own+"/role", url.Values{"role": {"member"}})).none("button", "Make owner")
+		for _, name := range []string{"Make member", "Remove"} {
+			member.get("/people").person(member.email).one("button", name).with("disabled", "")
+		}
 		v.post(own+"/role", url.Values{"role": {"owner"}}).is(http.StatusForbidden)
 		last := member.like(v)
 		refused := last.post("/people/"+member.id()+"/role", url.Values{"role": {"member"}}).is(http.StatusConflict)

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/static"
@@ -22,11 +24,13 @@ type Portal struct {
 
 	keys      keyPages
 	agents    agentPages
+	calls     callPages
 	usage     usagePages
 	activity  activityPages
 	people    peoplePages
 	account   accountPages
 	settings  settingsPages
+	webhooks  webhookPages
 	signIn    signInPages
 	documents documents
 }
@@ -53,31 +57,39 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
 	s := &site{
-		Deps:         d,
-		sessionToken: newCookie(d, "session", d.SessionMax),
-		flash:        newCookie(d, "flash", flashAge),
-		revealed:     newCookie(d, "revealed", 0),
-		device:       newCookie(d, "device", deviceAge),
-		templates:    parsed,
-		actions:      middleware.NewSlots(maxActions),
-		changes:      middleware.NewLimiter(changeRate, d.Now),
+		Deps:           d,
+		sessionToken:   newCookie(d, "session", d.SessionMax),
+		flash:          newCookie(d, "flash", flashAge),
+		revealed:       newCookie(d, "revealed", 0),
+		device:         newCookie(d, "device", deviceAge),
+		templates:      parsed,
+		actions:        middleware.NewSlots(maxActions),
+		passwords:      middleware.NewSlots(maxActions),
+		waiting:        middleware.NewSlots(maxActions),
+		exports:        &exports{running: map[uuid.UUID]int{}},
+		reads:          middleware.NewSlotsOf(maxReads, readWait),
+		changes:        middleware.NewLimiter(changeRate, d.Now),
+		accountChanges: middleware.NewLimiter(accountChangeRate, d.Now),
+		generations:    middleware.NewLimiter(generationRate, d.Now),
 	}
 	store := d.Store
 	oidc := newOIDCClient(s)
 	return &Portal{
 		site:     s,
-		keys:     keyPages{s, store.Keys, store.Agents, store.Calls},
-		agents:   agentPages{s, store.Agents},
-		usage:    usagePages{s, store.Keys},
-		activity: activityPages{s, store.Activity, store.Keys, store.People},
-		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
-		account:  accountPages{s, store.Credentials, keys, oidc},
-		settings: settingsPages{s, store.Accounts, store.Credentials, store.Keys},
+		keys:     keyPages{site: s, keys: store.Keys, agents: store.Agents, calls: store.Calls},
+		agents:   agentPages{site: s, agents: store.Agents, calls: store.Calls},
+		calls:    callPages{site: s, calls: store.Calls, keys: store.Keys, agents: store.Agents, accounts: store.Accounts},
+		usage:    usagePages{site: s, keys: store.Keys, calls: store.Calls},
+		activity: activityPages{site: s, activity: store.Activity, keys: store.Keys, people: store.People},
+		people:   peoplePages{site: s, people: store.People, invitations: store.Invitations, keys: store.Keys},
+		account:  accountPages{site: s, credentials: store.Credentials, passkeys: keys, oidc: oidc},
+		settings: settingsPages{site: s, accounts: store.Accounts, credentials: store.Credentials, keys: store.Keys},
+		webhooks: webhookPages{site: s, webhooks: store.Webhooks},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, oidc: oidc, pending: newCookie(d, "pending", pendingAge),
 		},
-		documents: documents{s, assets, sync.OnceValues(func() (documentation, error) {
+		documents: documents{site: s, assets: assets, documentation: sync.OnceValues(func() (documentation, error) {
 			return s.newDocumentation(openAPI, changelog)
 		})},
 	}, nil

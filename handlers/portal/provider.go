@@ -32,7 +32,7 @@ func newOIDCClient(s *site) *oidcClient {
 	}
 	config := *s.Provider
 	config.RedirectURL, config.Now = s.url(CallbackPath), s.Now
-	return &oidcClient{s, identity.New(config), newCookie(s.Deps, "oidc", authRequestAge)}
+	return &oidcClient{site: s, Provider: identity.New(config), request: newCookie(s.Deps, "oidc", authRequestAge)}
 }
 
 // purpose is the reason for a sign-in at the provider.

@@ -137,6 +137,8 @@ func TestVerifiedEmailSignsInIfTrusted(t *testing.T) {
 		former := c.email
 		v.signInAs(former).redirects("/agents")
 		v.get("/activity").says("connected Acme ID for signing in")
+		c.get("/account").redirects("/login?next=%2Faccount") // the session before has ended
+		c.visitor = v
 
 		// The identity stays connected when the email changes.
 		c = c.changeEmail("new-" + former)

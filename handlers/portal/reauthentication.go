@@ -25,7 +25,7 @@ func (s *site) requireFreshSignIn(c *gin.Context) {
 		return
 	}
 	passed := false
-	s.handle(func(c *gin.Context) error {
+	s.handle(s.passwords, func(c *gin.Context) error {
 		var err error
 		passed, err = s.reauthenticate(c)
 		return err

@@ -89,13 +89,16 @@ func (s *site) redirect(c *gin.Context, location string) error {
 }
 
 func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
-	frame := templates.Frame{Product: s.Name, Now: s.Now().UTC().Format(time.RFC3339)}
+	frame := templates.Frame{
+		Product: s.Name, Support: s.SupportURL, OperatorNotice: s.Notice, Now: s.Now().UTC().Format(time.RFC3339),
+	}
 	// An error page may be the response to an image or a script, so it keeps the flash message.
 	if status < http.StatusBadRequest {
 		frame.Notice = s.takeFlash(c)
 	}
 	if session, ok := lookupSession(c); ok {
 		frame.Account, frame.Email, frame.Owner = session.AccountName, session.Email, owns(session)
+		frame.Voice = s.Store.Calls.Enabled()
 	}
 	html, err := s.templates.Page(frame, page)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 				rows[1].all("cell", "")[i].exactly(want)
 			}
 			usage := v.get(page.one("link", "2 refused").attr("href")).is(http.StatusOK)
-			usage.says("leaked "+key.Masked(), "1 request in the last 90 days", "2 refused")
+			usage.says(key.Masked(), "1 request in the last 90 days", "2 refused")
 			for _, query := range []string{"?before=x", "?before="} {
 				v.get("/api-keys/revoked" + query).is(http.StatusNotFound)
 			}
@@ -55,7 +55,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 	s := sqliteSite(t, httpBase)
 	c := s.customer(t)
-	report := func(source models.LeakSource, url, address string) {
+	report := func(source models.LeakReporter, url, address string) {
 		t.Helper()
 		_, secret := c.newKey("production", uuid.Nil)
 		texts := []models.LeakedText{models.NewLeakedText(secret, url)}

@@ -3,16 +3,17 @@ package portal
 import (
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/static"
 	"portal/templates"
 )
 
 // Register adds the portal's routes, grouped by who may call them. Handlers outside the groups with
-// deadline set their own deadlines, because they wait for password hashing, for the OpenID Connect
-// provider or for a slow download.
+// deadline set their own deadlines and do not run in the slots of pages, because they wait for
+// password hashing, for the OpenID Connect provider or for a slow download.
 func (p *Portal) Register(r gin.IRouter) {
-	anyone := routes{p.site, r}
-	p.registerDocuments(anyone)
+	anyone := routes{site: p.site, IRouter: r, slots: p.actions}
+	p.registerDocuments(anyone.in(nil))
 	p.registerSignIn(anyone, anyone.group(p.deadline))
 
 	signedIn := anyone.group(p.requireSession)
@@ -28,18 +29,32 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.change("/agents/:id/name", p.agents.rename)
 	users.page("/agents/:id/removal", p.agents.newRemoval)
 	users.change("/agents/:id/removal", p.agents.createRemoval)
+	users.page("/agents/:id/pause", p.agents.newPause)
+	users.change("/agents/:id/pause", p.agents.createPause)
+	users.page("/agents/:id/resumption", p.agents.show)
+	users.change("/agents/:id/resumption", p.agents.createResumption)
+	if p.Store.Calls.Enabled() {
+		users.page(callsPath, p.calls.list)
+		users.page("/calls/:id", p.calls.show)
+		users.page("/calls/:id/end", p.calls.newEnd)
+		users.change("/calls/:id/end", p.calls.createEnd)
+		signedIn.get(callsPath+"/export", p.calls.export)
+	}
 	users.page(usagePath, p.usage.show)
-	signedIn.get(usagePath+"/export", p.usage.export)
+	signedIn.export(usagePath+"/export", p.usage.export)
 	users.page("/integrate", p.agents.showIntegration)
 	users.page(activityPath, p.activity.list)
-	users.post(activityPath+"/filter", p.activity.filter)
-	signedIn.get(exportPath, p.activity.export)
+	users.read(activityPath+"/filter", p.activity.filter)
+	signedIn.export(exportPath, p.activity.export)
 
 	// Open pages poll these.
 	polled := anyone.group(background, p.deadline)
 	polled.get(sessionPath, p.signIn.showSessionState)
 	polled = polled.group(p.requireSession)
 	polled.page(changesPath, p.keys.showChanges)
+	if p.Store.Calls.Enabled() {
+		polled.page(callsRefreshPath, p.calls.list)
+	}
 	polled.page("/api-keys/:id/first-use", p.keys.showFirstUse)
 	polled.page("/api-keys/:id/rotation/progress", p.keys.showRotationProgress)
 	polled.page("/api-keys/:id/revocation/outcome", p.keys.showRevocationOutcome)
@@ -47,7 +62,12 @@ func (p *Portal) Register(r gin.IRouter) {
 
 func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get(static.Prefix+"*name", p.documents.showAsset)
-	anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
+	if p.SecurityContact != "" {
+		anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
+	}
+	// W3C: A Well-Known URL for Changing Passwords.
+	anyone.get("/.well-known/change-password", func(c *gin.Context) error { return p.redirect(c, accountPath) })
+	anyone.get("/robots.txt", p.documents.showRobots)
 	anyone.get("/llms.txt", p.documents.showIndex)
 	paths := []string{docsPath, "/docs/widget", "/docs/guides", "/docs/leaked-keys", "/docs/errors", "/docs/gateway", "/docs/changelog"}
 	if p.OperatorToken != "" {
@@ -60,9 +80,10 @@ func (p *Portal) registerDocuments(anyone routes) {
 }
 
 func (p *Portal) registerSignIn(anyone, quick routes) {
-	tokens, quickTokens := anyone.group(hideToken), quick.group(hideToken)
+	passwords, provider := anyone.in(p.passwords), anyone.in(p.waiting)
+	tokens, quickTokens := passwords.group(hideToken), quick.group(hideToken)
 	quick.get(signInPath, p.signIn.show)
-	anyone.post(signInPath, p.signIn.signInWithPassword)
+	passwords.post(signInPath, p.signIn.signInWithPassword)
 	quick.get(secondStepPath, p.signIn.showSecondStep)
 	quick.post(secondStepPath, p.signIn.finishSecondStep)
 	quick.post("/logout", p.signIn.signOut)
@@ -81,9 +102,9 @@ func (p *Portal) registerSignIn(anyone, quick routes) {
 		quickTokens.post(emailChangePath+"/:token", p.signIn.confirmEmail)
 	}
 	if p.signIn.oidc != nil {
-		anyone.get(providerPath, p.signIn.startProviderSignIn)
-		tokens.get(CallbackPath, p.signIn.finishProviderSignIn)
-		tokens.get(invitationPath+"/:token/oidc", p.signIn.startProviderJoin)
+		provider.get(providerPath, p.signIn.startProviderSignIn)
+		provider.group(hideToken).get(CallbackPath, p.signIn.finishProviderSignIn)
+		provider.group(hideToken).get(invitationPath+"/:token/oidc", p.signIn.startProviderJoin)
 	}
 	if p.signIn.passkeys != nil {
 		// After a refused passkey, the browser shows this address.
@@ -103,7 +124,7 @@ func (p *Portal) registerKeys(users routes) {
 	users.page("/api-keys/:id/restrictions", p.keys.editRestrictions)
 	users.change("/api-keys/:id/restrictions", p.keys.restrict)
 	users.page("/api-keys/:id/restrictions/preview", p.keys.editRestrictions)
-	users.post("/api-keys/:id/restrictions/preview", p.keys.previewRestrictions)
+	users.read("/api-keys/:id/restrictions/preview", p.keys.previewRestrictions)
 	users.page("/api-keys/:id/revocation", p.keys.newRevocation)
 	users.post("/api-keys/:id/revocation", p.keys.createRevocation)
 	users.page("/api-keys/:id/rotation", p.keys.showRotation)
@@ -119,10 +140,13 @@ func (p *Portal) registerAccount(signedIn routes) {
 	users.change("/account/sessions/:id/revocation", p.account.revokeSession)
 	users.page("/account/other-sessions/revocation", p.account.newOthersRevocation)
 	users.change("/account/other-sessions/revocation", p.account.revokeOtherSessions)
+	passwords := signedIn.in(p.passwords)
 	if p.Store.Outbox.Enabled() {
-		signedIn.change("/account/email", p.account.requestEmailChange)
+		passwords.change("/account/email", p.account.requestEmailChange)
+		users.change("/account/email/mail", p.account.resendEmailChange)
+		users.change("/account/email/cancellation", p.account.cancelEmailChange)
 	}
-	signedIn.change("/account/password", p.account.changePassword)
+	passwords.change("/account/password", p.account.changePassword)
 
 	fresh := signedIn.group(p.requireFreshSignIn)
 	factors := fresh.group(p.deadline)
@@ -132,13 +156,14 @@ func (p *Portal) registerAccount(signedIn routes) {
 	factors.change("/account/authenticator/removal", p.account.disableTOTP)
 	users.page("/account/recovery-codes", p.account.confirmFactor(templates.FactorNewCodes))
 	factors.change("/account/recovery-codes", p.account.renewRecoveryCodes)
+	users.page(passkeysPath+"/:id/removal", p.account.newPasskeyRemoval)
 	factors.change(passkeysPath+"/:id/removal", p.account.removePasskey)
 	if p.account.passkeys != nil {
 		factors.change(passkeysPath, p.account.createPasskey)
 		factors.post(passkeysPath+"/options", p.account.passkeyOptions)
 	}
 	if p.account.oidc != nil {
-		fresh.change(identityPath, p.account.createIdentity)
+		fresh.in(p.waiting).change(identityPath, p.account.createIdentity)
 		factors.change(identityPath+"/removal", p.account.removeIdentity)
 	}
 }
@@ -155,31 +180,73 @@ func (p *Portal) registerPeople(signedIn routes) {
 	// Otherwise the address would be that of a person.
 	owners.get("/people/invitations", func(c *gin.Context) error { return p.redirect(c, peoplePath) })
 	owners.change("/people/invitations", p.people.createInvitation)
+	owners.change("/people/invitations/:id/renewal", p.people.renewInvitation)
 	owners.change("/people/invitations/:id/cancellation", p.people.cancelInvitation)
 	owners.page(settingsPath, p.settings.show)
 	signedIn.group(p.requireOwner, p.deadline).change(settingsPath+"/name", p.settings.rename)
 	owners.page(settingsPath+"/two-step", p.settings.newRequirement)
 	owners.change(settingsPath+"/two-step", p.settings.createRequirement)
+	if p.Store.Webhooks.Enabled() {
+		p.registerWebhooks(owners)
+	}
+}
+
+func (p *Portal) registerWebhooks(owners routes) {
+	w, one := &p.webhooks, webhooksPath+"/:id"
+	owners.page(webhooksPath, w.list)
+	owners.change(webhooksPath, w.create)
+	owners.page(one, w.show(""))
+	for _, asking := range []string{"rotation", "disabling", "removal"} {
+		owners.page(one+"/"+asking, w.show(asking))
+	}
+	owners.change(one+"/rotation", w.rotate)
+	owners.change(one+"/disabling", w.change("The endpoint was disabled.", w.disable))
+	owners.change(one+"/removal", w.remove)
+	for action, do := range map[string]handler{
+		"enabling": w.change("The endpoint was enabled.", w.enable),
+		"test":     w.change("A test event will be sent.", w.test),
+		"resend":   w.change("The event will be sent again.", w.resend),
+	} {
+		owners.page(one+"/"+action, w.show(""))
+		owners.change(one+"/"+action, do)
+	}
 }
 
 // routes is a group of routes.
 type routes struct {
 	*site
 	gin.IRouter
+
+	slots middleware.Slots // of the handlers
 }
 
-func (r routes) group(middleware ...gin.HandlerFunc) routes {
-	return routes{r.site, r.Group("", middleware...)}
+func (r routes) group(handlers ...gin.HandlerFunc) routes {
+	return routes{site: r.site, IRouter: r.Group("", handlers...), slots: r.slots}
 }
 
-func (r routes) get(path string, h handler)  { r.GET(path, r.handle(h)) }
-func (r routes) post(path string, h handler) { r.POST(path, r.handle(h)) }
+// in returns the group with other slots.
+func (r routes) in(slots middleware.Slots) routes {
+	return routes{site: r.site, IRouter: r.IRouter, slots: slots}
+}
+
+func (r routes) get(path string, h handler)  { r.GET(path, r.handle(r.slots, h)) }
+func (r routes) post(path string, h handler) { r.POST(path, r.handle(r.slots, h)) }
+
+// export adds a download, which takes a slot for each batch that it reads.
+func (r routes) export(path string, h handler) {
+	r.in(nil).get(path, func(c *gin.Context) error {
+		return r.exports.Run(sessionFrom(c).UserID, func() error { return h(c) })
+	})
+}
 
 // change adds a form with which a signed-in user changes something that the activity log records.
-func (r routes) change(path string, h handler) { r.POST(path, r.limitChanges, r.handle(h)) }
+func (r routes) change(path string, h handler) { r.POST(path, r.limitChanges, r.handle(r.slots, h)) }
+
+// read adds a form that a page sends to read, and that changes nothing.
+func (r routes) read(path string, h handler) { r.POST(path, r.handleRead(r.slots, h)) }
 
 // page adds a page for signed-in users, which sign-in may lead back to.
 func (r routes) page(path string, h handler) {
 	r.pages = append(r.pages, path)
-	r.GET(path, r.plainAddress, r.handle(h))
+	r.GET(path, r.plainAddress, r.handleRead(r.slots, h))
 }

@@ -104,38 +104,6 @@ func TestSignInInTwoSteps(t *testing.T) {
 	})
 }
 
-func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
-	t.Parallel()
-	clock := modelstest.NewClock(time.Now())
-	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
-	c := s.customer(t)
-	secret, recovery := c.twoSteps(clock)
-	browser := s.visitor(t)
-	v := browser.fragments()
-	for range 10 {
-		v.signIn(c.email, password)
-		for range 10 {
-			v.post("/login/verification", codes("abcdef")).is(http.StatusUnprocessableEntity)
-		}
-		limited := v.post("/login/verification", codes(codeOf(t, secret, clock.Now())))
-		limited.is(http.StatusTooManyRequests).one("alert", "Too many incorrect codes")
-		limited.saysWhenToRetry()
-		clock.Advance(time.Minute)
-	}
-	v.signIn(c.email, password)
-	limited := v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).is(http.StatusTooManyRequests)
-	limited.one("alert", "The codes of your app are refused for the next 24 hours. Enter a recovery code instead.")
-	limited.one("textbox", "Code")
-	if retry := limited.header.Get("Retry-After"); retry != "85800" {
-		t.Errorf("Retry-After is %q", retry)
-	}
-	v.post("/login/verification", codes(recovery[0])).redirects("/api-keys")
-	browser.get("/activity").says("entered the password of "+c.email+" and then 10 incorrect codes within 24 hours", "used a recovery code")
-	clock.Advance(23 * time.Hour)
-	browser.signIn(c.email, password)
-	v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).is(http.StatusTooManyRequests).one("alert", "for the next hour")
-}
-
 func TestAuthenticatorIsSetUpAndTurnedOff(t *testing.T) {
 	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
 		c := s.customer(t)
@@ -197,11 +165,6 @@ func TestOldSignInIsConfirmedByThePassword(t *testing.T) {
 			c.post("/account/authenticator/removal", nil).redirects("/account")
 			clock.Advance(10 * time.Minute)
 			c.post("/account/authenticator", nil).is(http.StatusForbidden)
-			for range 9 {
-				v.post("/account/authenticator", url.Values{"current_password": {"wrong"}}).is(http.StatusUnprocessableEntity)
-			}
-			v.post("/account/authenticator", url.Values{"current_password": {"wrong"}})
-			v.post("/account/authenticator", url.Values{"current_password": {password}}).is(http.StatusTooManyRequests)
 
 			member, _ := c.newMember()
 			member.post("/account/authenticator", nil).is(http.StatusOK)
@@ -299,13 +262,39 @@ func TestSecondStepOfAUserWithPasskeysOnly(t *testing.T) {
 	actor := models.UserActor(user.ID, "192.0.2.1")
 	passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
 	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, "a challenge", actor))
+	added := modelstest.Value(s.store.Credentials.FindPasskey(t.Context(), passkey.CredentialID))(t)
+	removal := "/account/passkeys/" + added.ID.String() + "/removal"
+	bothVoices(t, func(t *testing.T, as voice) {
+		asked := as.of(t, c.visitor).get(removal).is(http.StatusOK)
+		asked.one("button", "Confirm removal")
+		asked.one("button", "Cancel").with("autofocus", "")
+	})
 	modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), user.AccountID, true, actor))
+	bothVoices(t, func(t *testing.T, as voice) {
+		for _, refused := range []answer{as.of(t, c.visitor).get(removal), as.of(t, c.visitor).post(removal, nil)} {
+			refused.is(http.StatusConflict).one("alert", "This account requires two-step verification, and this is your only factor.")
+			refused.none("button", "Confirm removal")
+		}
+	})
 	v := s.visitor(t)
 	v.signIn(c.email, password).redirects("/login/verification?next=%2Fapi-keys")
 	page := v.get("/login/verification").is(http.StatusOK)
 	page.one("button", "Use a passkey")
 	page.none("textbox", "Code")
 	page.none("button", "Verify")
+}
+
+func TestLastRequiredAppStaysOn(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		c := s.customer(t)
+		c.twoSteps(clock)
+		modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, models.Operator()))
+		bothVoices(t, func(t *testing.T, as voice) {
+			for _, refused := range []answer{as.of(t, c.visitor).get("/account/authenticator/removal"), as.of(t, c.visitor).post("/account/authenticator/removal", nil)} {
+				refused.is(http.StatusConflict).one("alert", "this is your only factor").one("link", "Settings")
+			}
+		})
+	})
 }
 
 // Browsers offer passkeys at a host name with https, and on localhost.

@@ -94,6 +94,8 @@ func (p *settingsPages) page(c *gin.Context) (templates.SettingsPage, error) {
 	session := sessionFrom(c)
 	factors, err := p.credentials.Factors(c.Request.Context(), session)
 	page := templates.SettingsPage{
+		Webhooks: p.Store.Webhooks.Enabled(),
+
 		Name:    templates.AccountNameForm{Name: session.AccountName},
 		TwoStep: templates.TwoStepRequirement{Required: factors.Required, Own: factors.HasAny, NoApp: p.PasswordsOff},
 	}

@@ -3,7 +3,6 @@ package portal_test
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,20 +54,40 @@ func TestAFailedSignInDoesNotSayWhichWasWrong(t *testing.T) {
 	})
 }
 
-func TestRefusedSignInSaysHowLongToWait(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		for range 10 {
-			s.visitor(t).signIn(c.email, "wrong").is(http.StatusUnprocessableEntity)
-		}
-		bothVoices(t, func(t *testing.T, as voice) {
-			limited := as.of(t, s.visitor(t)).signIn(c.email, "wrong").is(http.StatusTooManyRequests)
-			limited.one("button", "Sign in")
-			wait := regexp.MustCompile(`Wait (\d+) seconds`).FindStringSubmatch(limited.one("alert", "Too many").text())
-			if len(wait) < 2 || wait[1] != limited.header.Get("Retry-After") {
-				t.Errorf("it says %q, and Retry-After is %s", wait, limited.header.Get("Retry-After"))
+// Here one guess reaches the limit.
+func TestFormSaysHowLongToWaitAfterTooManyGuesses(t *testing.T) {
+	t.Parallel()
+	clock := modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now, Mail: true, SignInLimit: 1})
+	bothVoices(t, func(t *testing.T, as voice) {
+		c, careful, stranger := s.customer(t), s.customer(t), s.visitor(t)
+		careful.twoSteps(clock)
+		stranger.signIn(careful.email, password)
+		for _, form := range []struct {
+			*visitor
+			path          string
+			guess         url.Values
+			alert, button string
+		}{
+			{stranger, "/login/verification", codes("abcdef"), "Too many incorrect codes", "Verify"},
+			{stranger, "/login", url.Values{"email": {c.email}, "password": {"wrong"}}, "Too many incorrect passwords", "Sign in"},
+			{stranger, "/password-resets", url.Values{"email": {c.email}}, "Too many requests", "Send link"},
+			{stranger, "/invitations/guess", url.Values{"password": {password}}, "Too many attempts from your network", ""},
+			{c.visitor, "/account/password", passwords("wrong", newPassword), "Too many incorrect passwords", "Change password"},
+			{c.visitor, "/account/email", emails("wrong", "new@example.com"), "Too many incorrect passwords", "Save email"},
+			{c.visitor, "/account/authenticator", url.Values{"current_password": {"wrong"}}, "Too many incorrect passwords", "Continue"},
+		} {
+			v := as.of(t, form.visitor)
+			if guessed := v.post(form.path, form.guess); guessed.status == http.StatusTooManyRequests {
+				t.Errorf("%s: the first guess is refused", form.path)
 			}
-		})
+			limited := v.post(form.path, form.guess).is(http.StatusTooManyRequests)
+			limited.one("alert", form.alert+". Wait "+limited.header.Get("Retry-After")+" seconds")
+			if form.button != "" {
+				limited.one("button", form.button)
+			}
+			clock.Advance(10 * time.Minute) // ends the limits, and makes the sign-in old
+		}
 	})
 }
 

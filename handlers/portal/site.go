@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -16,26 +17,45 @@ import (
 	"portal/templates"
 )
 
-// maxActions limits how many actions run at once.
-const maxActions = 256
+const (
+	// maxActions limits how many actions run at once, and apart from them how many wait for
+	// password hashing, and how many for the OpenID Connect provider.
+	maxActions = 256
+	// maxReads limits how many requests of one user that change nothing run at once. The tabs
+	// of a browser share them, so that requests wait for up to readWait.
+	maxReads = 4
+	readWait = time.Second
+)
 
-// changeRate limits the changes of one user on this instance, because each adds a row to the
-// activity log for 400 days. Generating and revoking keys does not count: nothing may delay a
-// revocation, and an account has at most 100 active keys.
-var changeRate = middleware.RateLimit{PerSecond: 1, Burst: 120}
+// changeRate limits the changes of one user on this instance, and accountChangeRate those of all
+// users of an account, because each adds a row to the activity log for 400 days. One user alone
+// cannot use up the changes of the others. Generations count on their own, so that a script that
+// generates keys does not keep the account from other changes. Revocations do not count, because
+// nothing may delay them: an account can revoke no more keys than it has generated.
+var (
+	changeRate        = middleware.RateLimit{PerSecond: 1, Burst: 120}
+	accountChangeRate = middleware.RateLimit{PerSecond: 3, Burst: 360}
+	generationRate    = middleware.RateLimit{PerSecond: 1, Burst: 300} // of each account
+)
 
 // site has what every page needs: the dependencies, the cookies and the templates.
 type site struct {
 	deps.Deps
 
-	sessionToken cookie
-	flash        cookie
-	revealed     cookie
-	device       cookie
-	templates    *templates.Templates
-	actions      middleware.Slots
-	changes      *middleware.Limiter // of each user
-	pages        []string            // patterns of the paths that sign-in may lead back to
+	sessionToken   cookie
+	flash          cookie
+	revealed       cookie
+	device         cookie
+	templates      *templates.Templates
+	actions        middleware.Slots
+	passwords      middleware.Slots // of actions that wait for password hashing
+	waiting        middleware.Slots // of actions that wait for the OpenID Connect provider
+	exports        *exports
+	reads          *middleware.SlotsOf // of each user
+	changes        *middleware.Limiter // of each user
+	accountChanges *middleware.Limiter // of the users of each account
+	generations    *middleware.Limiter // of keys, in each account
+	pages          []string            // patterns of the paths that sign-in may lead back to
 }
 
 // url returns the public URL of a path.

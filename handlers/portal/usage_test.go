@@ -47,10 +47,12 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 				}
 				page.one("link", strings.TrimPrefix(want[0], "in the last ")).with("aria-current", "true")
 				page.one("link", "unused")
+				page.one("columnheader", "Requests").with("aria-sort", "descending")
 			}
 			page := v.get("/usage?period=7d").is(http.StatusOK)
 			page = v.get(page.one("link", "=production").attr("href")).is(http.StatusOK)
-			page.says("204 requests in the last 7 days, all on ", "All keys 205 7", production.ID.String())
+			page.says("204 requests in the last 7 days, all on ", production.ID.String())
+			page.none("table", "Usage")
 			page.byID(strings.TrimPrefix(page.one("button", "Copy key ID").attr("data-copy"), "#")).exactly(production.ID.String())
 			rows := page.one("table", "Sources").all("row", "")
 			if len(rows) != 3 {
@@ -74,8 +76,9 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 			}
 		})
 
-		back := c.get("/usage?period=24h&key="+production.ID.String()).one("link", "Usage of all keys")
-		back.with("href", "/usage?period=24h")
+		ofKey := c.get("/usage?period=24h&key=" + production.ID.String())
+		ofKey.one("heading", "=production")
+		ofKey.byID("main").one("link", "Usage").with("href", "/usage?period=24h")
 		export := exported(t, c.get(c.get("/usage?period=24h").one("link", "Download CSV").attr("href")).is(http.StatusOK))
 		if got := strings.Join(export[0], " "); len(export) != 3 || got != "time key_id label key requests refused" {
 			t.Fatalf("the export is %q", export)
@@ -88,8 +91,34 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 				t.Errorf("a line is %q, want %q", line, want)
 			}
 		}
-		if export := exported(t, c.get("/usage/export?period=90d&key="+production.ID.String())); len(export) != 3 {
+		ofOne := c.get("/usage/export?period=90d&key=" + production.ID.String())
+		if name := ofOne.header.Get("Content-Disposition"); !strings.HasPrefix(name, `attachment; filename="usage-=production-`) {
+			t.Errorf("the file is %q", name)
+		}
+		if export := exported(t, ofOne); len(export) != 3 {
 			t.Errorf("the export of one key is %q", export)
+		}
+	})
+}
+
+func TestTablesOfUsageAreSorted(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for label, n := range map[string][2]int64{"beta": {5, 3}, "Alpha 10": {2, 0}, "alpha 9": {7, 1}} {
+			s.store.Keys.AddUsage(c.key(label), models.Source{}, time.Now(), n[0], n[1])
+		}
+		for order, want := range map[string]string{
+			"": "alpha 9, beta, Alpha 10", "-requests": "Alpha 10, beta, alpha 9", "label": "alpha 9, Alpha 10, beta",
+			"-label": "beta, Alpha 10, alpha 9", "refused": "beta, alpha 9, Alpha 10", "none": "alpha 9, beta, Alpha 10",
+		} {
+			table := c.get("/usage?sort="+order).is(http.StatusOK).one("table", "Usage")
+			var labels []string
+			for _, link := range table.all("link", "")[3:] { // after those of the columns
+				labels = append(labels, link.text())
+			}
+			if got := strings.Join(labels, ", "); got != want {
+				t.Errorf("the order %q is %s, want %s", order, got, want)
+			}
 		}
 	})
 }

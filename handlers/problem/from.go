@@ -33,15 +33,26 @@ var table = []struct {
 		"Generate a new one on the API Keys page and use that.")},
 	{models.ErrAccountDisabled, Unauthorized(ReasonAccountDisabled, accountDisabled)},
 	{models.ErrAgentNotAllowed, AgentNotAllowed()},
+	{models.ErrAgentPaused, Problem{
+		Status: http.StatusForbidden, Code: CodeAgentPaused, Reason: ReasonAgentPaused,
+		Message: "The agent is paused. Resume it on the Agents page, or use another one.",
+	}},
 	{models.ErrAddressNotAllowed, Problem{
 		Status: http.StatusForbidden, Code: CodeAddressNotAllowed, Reason: ReasonAddress,
 		Message: "The API key is not accepted from the address of this request. " +
 			"Send it from an allowed network, or change the restrictions of the key on the API Keys page.",
 	}},
+	{models.ErrAccessNotAllowed, Problem{
+		Status: http.StatusForbidden, Code: CodeAccessNotAllowed, Reason: ReasonAccess,
+		Message: "The API key has another access. Keys for reports read only /api/activity, /api/calls, /api/usage and /api/key, " +
+			"and other keys do not read the first three. Generate a key with the right access on the API Keys page.",
+	}},
+	{models.ErrWebhookNotFound, missing("", "Webhook not found in this account.")},
 	{models.ErrAgentNotFound, missing(CodeAgentNotFound,
 		"Agent not found in this account. GET /api/agents lists the account's agents.")},
 
 	{models.ErrAccountNotFound, missing(CodeAccountNotFound, "Account not found. GET /operator/accounts lists all accounts.")},
+	{models.ErrCallNotFound, missing(CodeCallNotFound, "Call not found. Calls are kept for 90 days.")},
 	{models.ErrUserNotFound, missing(CodeUserNotFound, "User not found in this account.")},
 	{models.ErrKeyNotFound, missing(CodeKeyNotFound, "API key not found.")},
 	{models.ErrAgentIDTaken, Conflict("An agent of another account has this id. Choose another id.")},
@@ -51,6 +62,8 @@ var table = []struct {
 		fmt.Sprintf("This account has reached its limit of %d agents. Remove one you no longer use, then try again.", models.MaxAgents))},
 	{models.ErrNoFactor, portalOnly(http.StatusConflict,
 		"Set up two-step verification or a passkey for yourself first, on the Account page.")},
+	{models.ErrLastFactor, portalOnly(http.StatusConflict,
+		"This account requires two-step verification, and this is your only factor. Add another one first.")},
 	{models.ErrNotOwner, portalOnly(http.StatusForbidden,
 		"Only owners can change the people and the settings of this account. Ask an owner, or reload the page if you are one.")},
 	{models.ErrInvitationNotFound, portalOnly(http.StatusNotFound,
@@ -102,6 +115,9 @@ func fromModels(err error) Problem {
 	if expired, ok := errors.AsType[*models.KeyExpiredError](err); ok {
 		return keyExpired(expired.At)
 	}
+	if limit, ok := errors.AsType[*models.LimitError](err); ok {
+		return limitReached(limit)
+	}
 	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
 		p := portalOnly(http.StatusTooManyRequests, "")
 		p.RetryAfter = limit.RetryAfter
@@ -127,6 +143,17 @@ func fromModels(err error) Problem {
 		}
 	}
 	return Internal(nil)
+}
+
+// limitReached returns the 429 for a token that could open a call beyond a limit.
+func limitReached(limit *models.LimitError) Problem {
+	message := "The API key or its account has as many calls as it may have at a time. Wait until one ends, then try again."
+	if limit.Reason == models.EndLimitPerMonth {
+		message = "The minutes of this month are used up. Wait until the next month begins (UTC), or raise the limit."
+	}
+	return Problem{
+		Status: http.StatusTooManyRequests, Code: CodeLimitReached, Reason: string(limit.Reason), Message: message, RetryAfter: limit.Wait,
+	}
 }
 
 // hours returns a duration in whole hours, rounded up, as it follows "the next": "3 hours" or

@@ -17,7 +17,11 @@ const (
 	CodeUnauthorized         = "UNAUTHORIZED"
 	CodeInvalidRequest       = "INVALID_REQUEST"
 	CodeAgentNotAllowed      = "AGENT_NOT_ALLOWED"
+	CodeAgentPaused          = "AGENT_PAUSED"
+	CodeCallNotFound         = "CALL_NOT_FOUND"
+	CodeLimitReached         = "LIMIT_REACHED"
 	CodeAddressNotAllowed    = "ADDRESS_NOT_ALLOWED"
+	CodeAccessNotAllowed     = "ACCESS_NOT_ALLOWED"
 	CodeAgentNotFound        = "AGENT_NOT_FOUND"
 	CodeAccountNotFound      = "ACCOUNT_NOT_FOUND"
 	CodeKeyNotFound          = "KEY_NOT_FOUND"
@@ -43,8 +47,10 @@ const (
 	ReasonRevoked         = "revoked"
 	ReasonExpired         = "expired"
 	ReasonAccountDisabled = "account_disabled"
-	ReasonAgent           = "agent"   // not an agent of the credentials
+	ReasonAgent           = "agent" // not an agent of the credentials
+	ReasonAgentPaused     = "agent_paused"
 	ReasonAddress         = "address" // in no network of the key
+	ReasonAccess          = "access"  // the key is for something else
 	ReasonTokenMissing    = "token_missing"
 	ReasonTokenInvalid    = "token_invalid"
 	ReasonTokenExpired    = "token_expired"
@@ -57,7 +63,7 @@ const (
 type Problem struct {
 	Status     int           // HTTP status, 400 to 599
 	Code       string        // for API clients; empty if only the portal returns the problem
-	Reason     string        // of a 401 or a 403 of the JSON API
+	Reason     string        // of a 401, a 403 or a LIMIT_REACHED of the JSON API
 	Message    string        // for users; never contains the cause of a 5xx
 	RetryAfter time.Duration // zero: no Retry-After header
 	Cause      error         // for the log only; may be nil
@@ -158,10 +164,33 @@ func RateLimited(which string, wait time.Duration) Problem {
 }
 
 // TooManyChanges returns a 429 for a user of the portal whose next change is allowed after wait.
-func TooManyChanges(wait time.Duration) Problem {
+func TooManyChanges(wait time.Duration) Problem { return tooMany("changes", wait) }
+
+// TooManyGenerations returns a 429 for an account whose next key can be generated after wait.
+func TooManyGenerations(wait time.Duration) Problem { return tooMany("new keys in this account", wait) }
+
+func tooMany(what string, wait time.Duration) Problem {
 	limited := Problem{Status: http.StatusTooManyRequests, RetryAfter: wait}
-	limited.Message = "Too many changes. Wait " + limited.RetryAfterSeconds() + " second, then try again."
+	limited.Message = "Too many " + what + ". Wait " + limited.RetryAfterSeconds() + " second, then try again."
 	return limited
+}
+
+// TooManyExports returns a 429 for a user of the portal with two running exports, who may try again
+// after wait.
+func TooManyExports(wait time.Duration) Problem {
+	return Problem{
+		Status: http.StatusTooManyRequests, RetryAfter: wait,
+		Message: "Two of your exports are still running. Wait until one of them is complete, then try again.",
+	}
+}
+
+// TooManyAtOnce returns a 429 for a user of the portal whose other requests take too long.
+func TooManyAtOnce() Problem {
+	return Problem{
+		Status:     http.StatusTooManyRequests,
+		Message:    "Too many of your pages are loading at the same time. Wait a moment, then try again.",
+		RetryAfter: time.Second,
+	}
 }
 
 // CrossOrigin returns a 403 for a form from another site.

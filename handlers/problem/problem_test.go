@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,6 @@ func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 		{models.ErrKeyLimit, http.StatusUnprocessableEntity, ""},
 		{models.ErrWrongCredentials, http.StatusUnprocessableEntity, ""},
 		{&models.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, ""},
-		{&models.SignInLimitError{RetryAfter: time.Minute}, http.StatusTooManyRequests, ""},
 		{models.ErrUnavailable, http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{context.Canceled, http.StatusServiceUnavailable, "UNAVAILABLE"},
@@ -36,6 +36,25 @@ func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 		}
 		if got.Cause != wrapped { //nolint:errorlint // identity, not equivalence
 			t.Errorf("%v: the cause is %v", known.err, got.Cause)
+		}
+	}
+}
+
+func TestLimitOfSignInsSaysWhatWasWrongAndHowLongToWait(t *testing.T) {
+	for message, limit := range map[string]models.SignInLimitError{
+		"Too many incorrect passwords. Wait 60 seconds, then try again.":      {RetryAfter: time.Minute},
+		"Too many incorrect codes. Wait 2 seconds, then try again.":           {RetryAfter: time.Second + 1, Codes: true},
+		"Too many sign-ins or confirmations. Wait 1 seconds, then try again.": {RetryAfter: time.Second, Right: true},
+		"Too many incorrect codes. The codes of your app are refused for the next 24 hours. Enter a recovery code instead.": {
+			RetryAfter: 23*time.Hour + 1, Codes: true, AppCodes: true,
+		},
+		"Too many incorrect codes. The codes of your app are refused for the next hour. Enter a recovery code instead.": {
+			RetryAfter: time.Hour, Codes: true, AppCodes: true,
+		},
+	} {
+		got := problem.From(&limit)
+		if !strings.HasPrefix(got.Message, message) || got.Status != http.StatusTooManyRequests || got.RetryAfter != limit.RetryAfter {
+			t.Errorf("%d after %s %q, want %q", got.Status, got.RetryAfter, got.Message, message)
 		}
 	}
 }

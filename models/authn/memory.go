@@ -89,7 +89,7 @@ func (m *memory) key(ref KeyRef) (Key, bool) {
 
 // addKey adds an active key.
 func (m *memory) addKey(ref KeyRef, key Key) {
-	g := grant{key.ID, key.AccountID, key.Restrictions != nil}
+	g := grant{keyID: key.ID, accountID: key.AccountID, restricted: key.Restrictions != nil}
 	if g.restricted {
 		m.restrict(key.ID, key.Restrictions)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestMemoryIsBounded does not run in parallel, because it measures the heap.
-func TestMemoryIsBounded(t *testing.T) {
+// TestMemoryOfKeysIsBounded does not run in parallel, because it measures the heap.
+func TestMemoryOfKeysIsBounded(t *testing.T) {
 	var m memory
 	m.at(Epoch{Connection: 1})
 	before, seen := heap(), Key{ID: uuid.UUID{1}, AccountID: uuid.UUID{2}, Active: true}

@@ -17,13 +17,13 @@ import (
 const (
 	postgresEpoch = "SELECT value, now() FROM auth_epoch WHERE NOT pg_is_in_recovery()"
 	postgresKeys  = `SELECT e.value, now(), k.key_hash, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, k.access <> 'agents'
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.key_hash = ANY ($1)
 		WHERE NOT pg_is_in_recovery()`
 	// The keys with these ids come without their hashes.
 	postgresIDs = postgresKeys + ` UNION ALL SELECT e.value, now(), NULL, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, k.access <> 'agents'
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.id = ANY ($2)
 		WHERE NOT pg_is_in_recovery()`
@@ -96,7 +96,7 @@ func (p *Postgres) Keys(deadline time.Time, wanted []KeyRef) (moment Moment, key
 			accountID, accountErr := uuid.FromBytes(row[4])
 			keys[keyRef(row[2], id)] = Key{
 				ID: id, AccountID: accountID, Active: row[5][0] == 1, Revoked: row[6][0] == 1,
-				Restrictions: newRestrictions(postgresTime(row[7]), row[8], row[9]),
+				Restrictions: newRestrictions(postgresTime(row[7]), row[8], row[9], row[10][0] == 1, row[11][0] == 1),
 			}
 			return errors.Join(idErr, accountErr)
 		})

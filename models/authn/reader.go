@@ -65,15 +65,19 @@ type Restrictions struct {
 	ExpiresAt time.Time      // the key is refused from then on; zero: never
 	Agents    []uuid.UUID    // nil: all of the account
 	Networks  []netip.Prefix // nil: any
+	Calls     bool           // the key or its account has limits of calls
+	Reports   bool           // the key only reads reports
 }
 
 // newRestrictions returns the restrictions in columns, which are JSON lists or NULL. If a list is
 // malformed, because an operator changed it by hand, it allows nothing.
-func newRestrictions(expiresAt time.Time, agents, networks []byte) *Restrictions {
-	if expiresAt.IsZero() && agents == nil && networks == nil {
+func newRestrictions(expiresAt time.Time, agents, networks []byte, calls, reports bool) *Restrictions {
+	if expiresAt.IsZero() && agents == nil && networks == nil && !calls && !reports {
 		return nil
 	}
-	return &Restrictions{expiresAt, newList[uuid.UUID](agents), newList[netip.Prefix](networks)}
+	return &Restrictions{
+		ExpiresAt: expiresAt, Agents: newList[uuid.UUID](agents), Networks: newList[netip.Prefix](networks), Calls: calls, Reports: reports,
+	}
 }
 
 func newList[T any](column []byte) []T {

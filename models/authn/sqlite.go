@@ -16,7 +16,7 @@ import (
 const (
 	// Times are in seconds. An expiry that is no time has passed.
 	sqliteEpoch = "SELECT value, unixepoch('now', 'subsec') FROM auth_epoch"
-	sqliteLimit = "CASE WHEN k.expires_at IS NOT NULL THEN COALESCE(unixepoch(k.expires_at, 'subsec'), 1) ELSE 0 END, k.agents, k.networks"
+	sqliteLimit = "CASE WHEN k.expires_at IS NOT NULL THEN COALESCE(unixepoch(k.expires_at, 'subsec'), 1) ELSE 0 END, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, COALESCE(k.access <> 'agents', false)"
 	sqliteKeys  = `SELECT e.value, unixepoch('now', 'subsec'), k.key_hash, k.id, k.account_id,
 			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, ` + sqliteLimit + `
 		FROM auth_epoch AS e
@@ -85,6 +85,7 @@ type sqliteRow struct {
 	active, revoked  bool
 	expiresAt        float64 // 0: NULL
 	agents, networks []byte
+	calls, reports   bool
 }
 
 func (r *sqliteMoment) moment() (m Moment) {
@@ -180,7 +181,7 @@ func (s *SQLite) readKeys(wanted []KeyRef) (result sqliteRead) {
 		result.err = nil // every row has the epoch
 		var row sqliteRow
 		err := rows.Scan(&row.value, &row.now, &row.hash, &row.id, &row.accountID, &row.active, &row.revoked,
-			&row.expiresAt, &row.agents, &row.networks)
+			&row.expiresAt, &row.agents, &row.networks, &row.calls, &row.reports)
 		if err != nil {
 			return sqliteRead{err: err}
 		}
@@ -188,7 +189,7 @@ func (s *SQLite) readKeys(wanted []KeyRef) (result sqliteRead) {
 		if row.id.Valid {
 			result.keys[keyRef(row.hash, row.id.UUID)] = Key{
 				ID: row.id.UUID, AccountID: row.accountID.UUID, Active: row.active, Revoked: row.revoked,
-				Restrictions: newRestrictions(sqliteTime(row.expiresAt), row.agents, row.networks),
+				Restrictions: newRestrictions(sqliteTime(row.expiresAt), row.agents, row.networks, row.calls, row.reports),
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"portal/models/database"
 )
@@ -45,6 +47,41 @@ func Create(ctx context.Context, databaseURL, file string) error {
 	return os.Link(draft.Name(), file)
 }
 
+// fileName is the format of the names of files in a directory of backups, in UTC.
+const fileName = "portal-20060102T150405Z.backup"
+
+// FileName returns the name of a backup in a directory of backups. Names are in the order of the
+// times.
+func FileName(at time.Time) string { return at.UTC().Format(fileName) }
+
+// Prune deletes all but the newest of the files in a directory that have a [FileName].
+func Prune(directory string, keep int) error {
+	entries, err := os.ReadDir(directory) // sorted
+	if err != nil {
+		return err
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		_, err := time.Parse(fileName, e.Name())
+		return err != nil
+	})
+	for _, old := range entries[:max(0, len(entries)-keep)] {
+		err = errors.Join(err, os.Remove(filepath.Join(directory, old.Name())))
+	}
+	return err
+}
+
+// Record stores in the database when its newest backup began.
+func Record(ctx context.Context, databaseURL string, began time.Time) error {
+	db, err := database.Open(databaseURL, database.Timeout)
+	if err != nil {
+		return err
+	}
+	row := map[string]any{"began_at": began.UTC().Truncate(time.Second)}
+	_, err = db.Portal.NewInsert().Model(&row).TableExpr("last_backup").
+		On("CONFLICT (only_row) DO UPDATE").Set("began_at = excluded.began_at").Exec(ctx)
+	return errors.Join(database.Failed("record the backup", err), db.Close())
+}
+
 // backUpSQLite writes one consistent state of the database to an empty file.
 func backUpSQLite(ctx context.Context, databaseURL, file string) error {
 	db, err := database.Open(databaseURL, database.Timeout)
@@ -55,7 +92,7 @@ func backUpSQLite(ctx context.Context, databaseURL, file string) error {
 	return errors.Join(database.Failed("back up", err), db.Close())
 }
 
-// hasAccounts reports whether a database has accounts. It does not create a SQLite file or update
+// hasAccounts reports whether a database has accounts, or knows that one was erased. It does not create a SQLite file or update
 // the schema.
 func hasAccounts(ctx context.Context, databaseURL string) (bool, error) {
 	version, err := database.Version(ctx, databaseURL)
@@ -70,8 +107,9 @@ func hasAccounts(ctx context.Context, databaseURL string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	accounts, err := db.Portal.NewSelect().Table("accounts").Count(ctx)
-	return accounts > 0, errors.Join(database.Failed("read the database", err), db.Close())
+	var known bool
+	err = db.Portal.NewSelect().ColumnExpr("EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM erasures)").Scan(ctx, &known)
+	return known, errors.Join(database.Failed("read the database", err), db.Close())
 }
 
 // checkKind returns an error unless the file starts with the signature of a backup of this kind of

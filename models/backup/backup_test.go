@@ -96,8 +96,8 @@ func (d deployment) backUp(t *testing.T) string {
 // restore restores a backup, which must revoke this many keys.
 func (d deployment) restore(t *testing.T, file string, keys backup.RestoredKeys, revoked int) {
 	t.Helper()
-	if count, err := backup.Restore(t.Context(), d.url, file, keys); err != nil || count != revoked {
-		t.Fatalf("revoked %d, want %d: %v", count, revoked, err)
+	if restored, err := backup.Restore(t.Context(), d.url, file, keys); err != nil || restored.Revoked != revoked {
+		t.Fatalf("revoked %d, want %d: %v", restored.Revoked, revoked, err)
 	}
 }
 
@@ -157,9 +157,10 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		if closed := d.actions(t, models.ActionKeyRevoked); len(closed) != 2 || closed[0].SubjectID == nil || *closed[0].SubjectID != revokedID && *closed[1].SubjectID != revokedID {
 			t.Errorf("want the revocation recorded, got %+v", closed)
 		}
-		queued := modelstest.OpenDatabase(t, url).NewSelect().Table("hang_ups").Where("subject_id = ?", revokedID)
-		if n, err := queued.Count(t.Context()); err != nil || n != 1 {
-			t.Errorf("the end of the key's calls is queued %d times, want 1: %v", n, err)
+		due := modelstest.OpenDatabase(t, url).NewSelect().TableExpr("call_rounds AS r, auth_epoch AS e").
+			Where("r.epoch IS NULL OR r.epoch <> e.value")
+		if n, err := due.Count(t.Context()); err != nil || n != 1 {
+			t.Errorf("no round is due that ends the calls of the key: %v", err)
 		}
 		// The restored database works.
 		id, secret := d.generate(t, "new")
@@ -275,18 +276,28 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		expiry := time.Now().Add(models.Day).Truncate(time.Second)
 		networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		return func() {
-				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks}
-				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, restrictions, "", models.Operator()))(t)
+				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks, Limits: models.Limits{Calls: 5}}
+				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, "", restrictions, "", models.Operator()))(t)
 				// Nobody is told twice about the expiry.
 				d.exec(t, "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id)
 			}, func(t *testing.T) {
 				key := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)
-				if key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(expiry) || !slices.Equal(key.Networks, networks) {
+				if key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(expiry) || !slices.Equal(key.Networks, networks) || key.Limits.Calls != 5 {
 					t.Errorf("%+v", key)
 				}
-				queued := modelstest.OpenDatabase(t, d.url).NewSelect().Table("hang_ups").Where("activity_id = ?", id)
-				if n := modelstest.Value(queued.Count(t.Context()))(t); n != 1 {
-					t.Errorf("%d entries end the calls of the key", n)
+			}
+	},
+	"paused agent, limits of the account": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
+		return func() {
+				modelstest.Value(d.Agents.SetPaused(t.Context(), d.account.ID, agent.ID, true, models.Operator()))(t)
+				modelstest.Value(d.Accounts.SetLimits(t.Context(), d.account.ID, models.Limits{MinutesPerMonth: 7}, models.Operator()))(t)
+			}, func(t *testing.T) {
+				if agent := modelstest.Value(d.Agents.Find(t.Context(), d.account.ID, agent.ID))(t); agent.PausedAt == nil {
+					t.Error("the agent is not paused")
+				}
+				if account := modelstest.Value(d.Accounts.Find(t.Context(), d.account.ID))(t); account.Limits.MinutesPerMonth != 7 {
+					t.Errorf("limits: %s", account.Limits)
 				}
 			}
 	},
@@ -294,6 +305,34 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		_, secret := d.generate(t, "prod")
 		return func() { must(t, d.Accounts.SetDisabled(t.Context(), d.account.ID, true, models.Operator())) },
 			func(t *testing.T) { d.answers(t, "prod", secret, models.ErrAccountDisabled) }
+	},
+	// A widget token of a removed agent may still be valid.
+	"removed agents": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		ctx := t.Context()
+		create := func(name string) models.Agent {
+			return modelstest.Value(d.Agents.Create(ctx, d.account.ID, models.NewAgent{Name: name}, models.Operator()))(t)
+		}
+		remove := func(agent models.Agent) {
+			modelstest.Value(d.Agents.Remove(ctx, d.account.ID, agent.ID, models.Operator()))(t)
+		}
+		kept, removed, again, lost := create("kept"), create("removed"), create("again"), create("lost")
+		return func() {
+				remove(removed)
+				remove(again)
+				_, _, err := d.Agents.Put(ctx, d.account.ID, again.ID, "again", nil, models.Operator())
+				must(t, err)
+				d.exec(t, "DELETE FROM agents WHERE id = ?", lost.ID) // nobody has removed it
+			}, func(t *testing.T) {
+				for agent, want := range map[models.Agent]error{kept: nil, removed: models.ErrAgentNotFound, again: nil, lost: nil} {
+					if _, err := d.Agents.Find(ctx, d.account.ID, agent.ID); !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", agent.Name, err, want)
+					}
+				}
+				recorded := d.actions(t, models.ActionAgentRemoved)
+				if len(recorded) != 1 || *recorded[0].SubjectID != removed.ID || recorded[0].Label != "removed" {
+					t.Errorf("recorded %+v", recorded)
+				}
+			}
 	},
 	// The current database may lack a user because the user was removed after the backup.
 	"missing user": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
@@ -423,6 +462,49 @@ func TestRestoreKeepsLaterChanges(t *testing.T) {
 		d.restore(t, file, backup.KeepUnrevokedKeys, 0)
 		for name, check := range checks {
 			t.Run(name, check)
+		}
+	})
+}
+
+func TestRestoreErasesAgain(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		d := deploy(t, url)
+		bob := modelstest.Value(d.People.Add(ctx, d.account.ID, models.NewUser{Email: "bob@example.com", Role: models.RoleMember}, models.Operator()))(t)
+		eve := d.as(t, "eve@example.com")
+		before := d.backUp(t)
+		must(t, d.Accounts.SetDisabled(ctx, eve.account.ID, true, models.Operator()))
+		must(t, d.Erasures.BeginAccount(ctx, eve.account.ID))
+		must(t, d.Erasures.BeginUser(ctx, d.account.ID, bob.ID, models.Operator()))
+		must(t, d.Erasures.Finish(ctx))
+
+		d.restore(t, before, backup.KeepUnrevokedKeys, 0)
+		if _, err := d.Accounts.Find(ctx, eve.account.ID); !errors.Is(err, models.ErrAccountNotFound) {
+			t.Errorf("the restore shows the erased account: %v", err)
+		}
+		if user := modelstest.Value(d.People.Find(ctx, d.account.ID, bob.ID))(t); user.Email != models.ErasedName || user.RemovedAt == nil {
+			t.Errorf("the restore shows the erased user: %+v", user)
+		}
+		must(t, d.Erasures.Finish(ctx))
+		db := modelstest.OpenDatabase(t, url)
+		for query, want := range map[string]int{
+			"SELECT count(*) FROM accounts": 1,
+			"SELECT count(*) FROM users":    2,
+			"SELECT count(*) FROM activities WHERE label LIKE 'bob@%' OR account_id NOT IN (SELECT id FROM accounts)": 0,
+			"SELECT count(*) FROM erasures WHERE finished_at IS NOT NULL AND emails = ''":                             2,
+		} {
+			var n int
+			if must(t, db.NewRaw(query).Scan(ctx, &n)); n != want {
+				t.Errorf("%s: %d, want %d", query, n, want)
+			}
+		}
+		// A backup from after the erasures erases nothing.
+		after := d.backUp(t)
+		d.restore(t, after, backup.KeepUnrevokedKeys, 0)
+		var unfinished int
+		must(t, db.NewRaw("SELECT count(*) FROM erasures WHERE finished_at IS NULL").Scan(ctx, &unfinished))
+		if unfinished != 0 {
+			t.Errorf("%d erasures begin again", unfinished)
 		}
 	})
 }

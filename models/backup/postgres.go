@@ -110,7 +110,24 @@ func postgresEnvironment(databaseURL string) ([]string, error) {
 			environment = append(environment, variable+"="+parameters.Get(parameter))
 		}
 	}
+	mode, root := cmp.Or(parameters.Get("sslmode"), os.Getenv("PGSSLMODE")), cmp.Or(parameters.Get("sslrootcert"), os.Getenv("PGSSLROOTCERT"))
+	if file := systemCertificates(); strings.HasPrefix(mode, "verify-") && root == "" && file != "" {
+		environment = append(environment, "PGSSLROOTCERT="+file)
+	}
 	return environment, nil
+}
+
+// systemCertificates returns the file with the certificate authorities of the system, which the
+// portal trusts without sslrootcert. PostgreSQL's programs read a file of the user instead.
+func systemCertificates() string {
+	for _, file := range []string{
+		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+	} {
+		if _, err := os.Stat(file); err == nil { //nolint:gosec // the operator names the file
+			return file
+		}
+	}
+	return ""
 }
 
 // postgresOptions returns the value of PGOPTIONS for these settings, such as a search_path.

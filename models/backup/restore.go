@@ -27,16 +27,23 @@ const (
 // which keys were revoked after the backup.
 var ErrNothingToCompare = errors.New("the current database has no accounts, so it cannot show which keys were revoked after the backup")
 
-// Restore replaces the database with a backup and returns how many active keys of the backup it
-// revoked. It ends all sessions, renews the authentication epoch and records an activity in each
+// Restored says what a restore has done.
+type Restored struct {
+	Revoked  int  // active keys of the backup that it revoked
+	Compared bool // with the current database, which knows the later revocations and erasures
+}
+
+// Restore replaces the database with a backup. It ends all sessions, renews the authentication epoch and records an activity in each
 // account. Users and accounts keep the emails, the passwords, the factors, the roles and the
-// disabled state of the current database. Users who were removed stay removed, and identities that
-// were disconnected stay disconnected. Users who are not in the current database are disabled.
+// disabled state of the current database. Users and agents that were removed stay removed, and
+// identities that were disconnected stay disconnected. Users who are not in the current database
+// are disabled. What was erased after the backup is hidden; afterwards the caller calls
+// [models.Erasures.Finish].
 //
 // Restore is atomic: other processes may use the database meanwhile, and see either the old state
 // or the new one. With [KeepUnrevokedKeys] and no current database, it returns
 // [ErrNothingToCompare].
-func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (revoked int, err error) {
+func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (restored Restored, err error) {
 	path, sqlite := database.SQLitePath(databaseURL)
 	if sqlite {
 		err = checkKind(file, "SQLite format 3\x00", "SQLite")
@@ -44,25 +51,28 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 		err = checkKind(file, "PGDMP", "PostgreSQL")
 	}
 	if err != nil {
-		return 0, err
+		return restored, err
 	}
 	r := restoring{keys: keys, now: time.Now().UTC()}
 	if r.compared, err = hasAccounts(ctx, databaseURL); err != nil {
-		return 0, err
+		return restored, err
 	}
 	if !r.compared && keys == KeepUnrevokedKeys {
-		return 0, ErrNothingToCompare
+		return restored, ErrNothingToCompare
 	}
 	if r.compared {
 		// The comparison needs the columns of the current schema.
 		if err := updateSchema(ctx, databaseURL); err != nil {
-			return 0, err
+			return restored, err
 		}
 	}
+	restored.Compared = r.compared
 	if sqlite {
-		return r.restoreSQLite(ctx, path, file)
+		restored.Revoked, err = r.restoreSQLite(ctx, path, file)
+	} else {
+		restored.Revoked, err = r.restorePostgres(ctx, databaseURL, file)
 	}
-	return r.restorePostgres(ctx, databaseURL, file)
+	return restored, err
 }
 
 // restoring is a restore in progress.

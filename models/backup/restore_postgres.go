@@ -77,7 +77,7 @@ func (r restoring) beginPostgres() (string, error) {
 	read := ""
 	if r.compared {
 		// The portal's transactions lock the tables in the same order.
-		read = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, hang_ups, auth_epoch IN ACCESS EXCLUSIVE MODE;" +
+		read = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, calls, call_totals, erasures, auth_epoch IN ACCESS EXCLUSIVE MODE;" +
 			r.readCurrent("")
 	}
 	return fmt.Sprintf(`
@@ -94,7 +94,7 @@ DROP FUNCTION IF EXISTS %s;
 // createdNames returns the names of the tables or functions that the migrations create.
 func createdNames(kind string) ([]string, error) {
 	files := migrations.Postgres()
-	paths, err := fs.Glob(files, "*.up.sql")
+	paths, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, err
 	}

@@ -20,19 +20,27 @@ type expressions struct {
 // tables' names have this prefix. If there is no current database to compare with, the tables are
 // those of the restored state, and the copies are empty.
 func (r restoring) readCurrent(prefix string) string {
-	return strings.NewReplacer("PREFIX", prefix, "COMPARED", strconv.FormatBool(r.compared)).Replace(`
+	return strings.NewReplacer(
+		"PREFIX", prefix, "COMPARED", strconv.FormatBool(r.compared), "AGENT_REMOVED", "'"+string(models.ActionAgentRemoved)+"'",
+	).Replace(`
 CREATE TEMPORARY TABLE current_keys AS
-	SELECT id, revoked_at, expires_at, lifetime, expiry_warned_at, agents, networks, revocation_reason, leak_source, leak_url
+	SELECT id, revoked_at, expires_at, lifetime, expiry_warned_at, agents, networks, limits, revocation_reason, leak_reporter, leak_url
 	FROM PREFIXapi_keys WHERE COMPARED;
+CREATE TEMPORARY TABLE removed_agents AS
+	SELECT DISTINCT removal.subject_id AS id, removal.account_id FROM PREFIXactivities AS removal
+	WHERE COMPARED AND removal.action = AGENT_REMOVED AND NOT EXISTS (SELECT 1 FROM PREFIXagents AS a
+		WHERE a.id = removal.subject_id AND a.account_id = removal.account_id);
 CREATE TEMPORARY TABLE current_accounts AS
-	SELECT id, disabled_at, second_factor_required FROM PREFIXaccounts WHERE COMPARED;
+	SELECT id, disabled_at, limits, second_factor_required FROM PREFIXaccounts WHERE COMPARED;
+CREATE TEMPORARY TABLE current_agents AS SELECT id, paused_at FROM PREFIXagents WHERE COMPARED;
 CREATE TEMPORARY TABLE current_users AS
-	SELECT id, email, email_hash, password_hash, known_browsers, role, disabled_at, removed_at FROM PREFIXusers WHERE COMPARED;
+	SELECT id, email, email_hash, email_proven_at, password_hash, known_browsers, role, disabled_at, removed_at FROM PREFIXusers WHERE COMPARED;
 CREATE TEMPORARY TABLE current_identities AS SELECT issuer, subject, user_id FROM PREFIXidentities WHERE COMPARED;
 CREATE TEMPORARY TABLE current_authenticators AS
 	SELECT user_id, secret, key_id, created_at, enabled_at, last_step, refused_codes, refused_since
 	FROM PREFIXauthenticators WHERE COMPARED;
 CREATE TEMPORARY TABLE current_recovery_codes AS SELECT code_hash, user_id FROM PREFIXrecovery_codes WHERE COMPARED;
+CREATE TEMPORARY TABLE current_erasures AS SELECT id, account_id, erased_at FROM PREFIXerasures WHERE COMPARED;
 CREATE TEMPORARY TABLE current_passkeys AS
 	SELECT id, user_id, credential_id, credential, sign_count, name, created_at, last_used_at
 	FROM PREFIXpasskeys WHERE COMPARED;
@@ -50,8 +58,10 @@ func (r restoring) secure(e expressions) (statements, count string) {
 	at := func(t time.Time) string { return "'" + t.Format("2006-01-02 15:04:05.999999-07:00") + "'" }
 	return strings.NewReplacer(
 		"CONDITION", condition, "COMPARED", strconv.FormatBool(r.compared), "EPOCH", e.epoch, "NEW_ID", e.id, "NO_HASH", e.noHash,
-		"NOW", at(r.now), "EXPIRY", at(r.now.Add(models.HangUpLife)),
-	).Replace(revokeKeys + keepUsers + keepFactors + forgetSent + record), "SELECT count(*) FROM closed_keys"
+		"NOW", at(r.now),
+		"KEY_REVOKED", "'"+string(models.ActionKeyRevoked)+"'", "AGENT_REMOVED", "'"+string(models.ActionAgentRemoved)+"'",
+		"DATABASE_RESTORED", "'"+string(models.ActionDatabaseRestored)+"'", "ERASED", "'"+models.ErasedName+"'",
+	).Replace(revokeKeys + removeAgents + beginErasures + keepUsers + hideErased + keepFactors + forgetSent + record), "SELECT count(*) FROM closed_keys"
 }
 
 const revokeKeys = `
@@ -62,18 +72,45 @@ UPDATE api_keys SET revoked_at =
 		COALESCE((SELECT c.revoked_at FROM closed_keys AS c WHERE c.id = api_keys.id), NOW)
 	WHERE id IN (SELECT id FROM closed_keys);
 UPDATE api_keys SET expires_at = c.expires_at, lifetime = c.lifetime, expiry_warned_at = c.expiry_warned_at,
-		agents = c.agents, networks = c.networks, revocation_reason = c.revocation_reason, leak_source = c.leak_source, leak_url = c.leak_url
+		agents = c.agents, networks = c.networks, limits = c.limits, revocation_reason = c.revocation_reason, leak_reporter = c.leak_reporter, leak_url = c.leak_url
 	FROM current_keys AS c WHERE c.id = api_keys.id;
+`
+
+// removeAgents removes the agents that are removed in the current database, by its activities. An
+// agent that is missing there for another reason comes back.
+const removeAgents = `
+CREATE TEMPORARY TABLE closed_agents AS
+	SELECT a.id, a.account_id, a.name FROM agents AS a JOIN removed_agents AS r ON r.id = a.id AND r.account_id = a.account_id;
+DELETE FROM agents WHERE id IN (SELECT id FROM closed_agents);
+`
+
+// beginErasures begins the erasures that came after the backup. [models.Erasures.Finish] completes
+// them.
+const beginErasures = `
+INSERT INTO erasures (id, account_id, erased_at, emails)
+	SELECT c.id, c.account_id, c.erased_at, COALESCE((SELECT u.email FROM users AS u WHERE u.id = c.id), '')
+	FROM current_erasures AS c WHERE true
+	ON CONFLICT (id) DO UPDATE SET erased_at = excluded.erased_at, emails = excluded.emails, finished_at = NULL
+	WHERE erasures.erased_at < excluded.erased_at;
+`
+
+// hideErased lets nobody see the users and accounts that are to be erased.
+const hideErased = `
+UPDATE accounts SET disabled_at = COALESCE(disabled_at, NOW)
+	WHERE id IN (SELECT id FROM erasures WHERE finished_at IS NULL);
+UPDATE users SET email = ERASED, email_hash = NO_HASH, disabled_at = COALESCE(disabled_at, NOW), removed_at = COALESCE(removed_at, NOW)
+	WHERE id IN (SELECT id FROM erasures WHERE finished_at IS NULL);
 `
 
 // keepUsers first frees the emails of the current users, because one user may have another's old
 // email. A user who is removed in the current database has an email hash there that no email has.
 const keepUsers = `
-UPDATE accounts SET disabled_at = c.disabled_at, second_factor_required = c.second_factor_required
+UPDATE accounts SET disabled_at = c.disabled_at, limits = c.limits, second_factor_required = c.second_factor_required
 	FROM current_accounts AS c WHERE c.id = accounts.id;
+UPDATE agents SET paused_at = c.paused_at FROM current_agents AS c WHERE c.id = agents.id;
 UPDATE users SET email_hash = NO_HASH
 	WHERE id IN (SELECT id FROM current_users) OR email_hash IN (SELECT email_hash FROM current_users);
-UPDATE users SET email = c.email, email_hash = c.email_hash, password_hash = c.password_hash,
+UPDATE users SET email = c.email, email_hash = c.email_hash, email_proven_at = c.email_proven_at, password_hash = c.password_hash,
 		known_browsers = c.known_browsers, role = c.role, disabled_at = c.disabled_at, removed_at = c.removed_at
 	FROM current_users AS c WHERE c.id = users.id;
 UPDATE users SET disabled_at = NOW
@@ -107,22 +144,19 @@ DELETE FROM password_reset_links;
 DELETE FROM email_changes;
 DELETE FROM invitations;
 DELETE FROM outbox;
-DELETE FROM hang_ups;
 `
 
-// record also queues the end of the calls of the keys that the restore revokes, and of those that
-// expire.
+// record renews the epoch and makes a round of calls due, which ends the calls of the keys that the
+// restore has revoked and of the agents that it has removed.
 const record = `
 INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
-	SELECT NEW_ID, k.account_id, 'operator', 'api_key.revoked', k.id, k.label, '', NOW
+	SELECT NEW_ID, k.account_id, 'operator', KEY_REVOKED, k.id, k.label, '', NOW
 	FROM api_keys AS k JOIN closed_keys AS c ON c.id = k.id;
-INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
-	SELECT a.id, a.subject_id, NOW, EXPIRY FROM activities AS a JOIN closed_keys AS c ON c.id = a.subject_id
-	WHERE a.action = 'api_key.revoked' AND a.at = NOW;
-INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
-	SELECT id, id, expires_at, expires_at FROM api_keys WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
+INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
+	SELECT NEW_ID, account_id, 'operator', AGENT_REMOVED, id, name, '', NOW FROM closed_agents;
 INSERT INTO activities (id, account_id, actor_kind, action, label, address, at)
-	SELECT NEW_ID, accounts.id, 'operator', 'database.restored', '', '', NOW FROM accounts;
+	SELECT NEW_ID, accounts.id, 'operator', DATABASE_RESTORED, '', '', NOW FROM accounts;
+UPDATE call_rounds SET round = round + 1, lease_until = NOW, due_at = NOW;
 UPDATE auth_epoch SET value = EPOCH;
 `
 

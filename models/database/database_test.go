@@ -51,6 +51,39 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 }
 
+// An operator may have set another level of isolation for the server, the role or the database.
+func TestPostgresConnectionsAreReadCommitted(t *testing.T) {
+	t.Parallel()
+	url := modelstest.PostgresURL(t)
+	operator := modelstest.OpenDatabase(t, url)
+	modelstest.Value(operator.ExecContext(t.Context(),
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database()); END $$`))(t)
+	const show = "SHOW transaction_isolation"
+	var level string
+	fresh := modelstest.OpenDatabase(t, url)
+	must(t, fresh.QueryRowContext(t.Context(), show).Scan(&level))
+	if level != "serializable" {
+		t.Fatalf("the database has the level %q", level)
+	}
+	for _, inURL := range []string{"", "&options=-c%20default_transaction_isolation%3Dserializable"} {
+		f := open(t, url+inURL)
+		single := f.Single()
+		t.Cleanup(func() { must(t, single.Close()) })
+		dial, stop := f.Dial()
+		t.Cleanup(func() { must(t, stop()) })
+		conn := modelstest.Value(dial(t.Context()))(t)
+		for name, row := range map[string]interface{ Scan(into ...any) error }{
+			"portal": f.Portal.QueryRowContext(t.Context(), show), "API": f.API.QueryRowContext(t.Context(), show),
+			"usage": single.QueryRowContext(t.Context(), show), "authentication": conn.QueryRow(t.Context(), show),
+		} {
+			if err := row.Scan(&level); err != nil || level != "read committed" {
+				t.Errorf("%s: %q, %v", name, level, err)
+			}
+		}
+		must(t, conn.Close(t.Context()))
+	}
+}
+
 // Other users of the machine must not read the database.
 func TestNewSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()

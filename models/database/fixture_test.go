@@ -33,7 +33,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, url string) *fixture {
 	t.Helper()
-	return &fixture{open(t, url), url, modelstest.OpenDatabase(t, url)}
+	return &fixture{Connections: open(t, url), url: url, db: modelstest.OpenDatabase(t, url)}
 }
 
 // open returns connections that are closed at the end of the test.

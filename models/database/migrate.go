@@ -102,7 +102,7 @@ func (m migration) attempt(ctx context.Context, deadline time.Time) error {
 
 // pending returns the files of the migrations that have not been applied, in their order.
 func (m migration) pending(ctx context.Context) ([]string, error) {
-	files, err := fs.Glob(m.files, "*.up.sql")
+	files, err := fs.Glob(m.files, "*.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,10 @@ func (m migration) pending(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(applied, file) }), err
 }
 
-// applied returns the files of the applied migrations, in their order.
+var errOldSchema = errors.New("the database has the schema of a version before the first release")
+
+// applied returns the files of the applied migrations, in their order. If they lack the first one of
+// all, the database is older than the schema, and applied returns an error.
 func applied(ctx context.Context, db *bun.DB) (files []string, err error) {
 	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'applied_migrations'"
 	if db.Dialect().Name() == dialect.PG {
@@ -123,7 +126,14 @@ func applied(ctx context.Context, db *bun.DB) (files []string, err error) {
 	if tables > 0 {
 		err = db.NewRaw("SELECT file FROM applied_migrations ORDER BY file").Scan(ctx, &files)
 	}
-	return files, Failed("list the applied migrations", err)
+	if err != nil {
+		return nil, Failed("list the applied migrations", err)
+	}
+	known, err := fs.Glob(migrations.SQLite(), "*.sql") // PostgreSQL has the same names
+	if len(files) > 0 && len(known) > 0 && !slices.Contains(files, known[0]) {
+		err = fmt.Errorf("%w (%s), which cannot be updated: set DATABASE_URL to a new database", errOldSchema, files[len(files)-1])
+	}
+	return files, err
 }
 
 // Version returns the number of the last migration that a database has, or "" if it has no tables
@@ -134,7 +144,7 @@ func Version(ctx context.Context, databaseURL string) (string, error) {
 		return "", err
 	}
 	files, err := applied(ctx, db)
-	if path, ok := SQLitePath(databaseURL); ok {
+	if path, sqlite := SQLitePath(databaseURL); sqlite && !errors.Is(err, errOldSchema) {
 		err = explainSQLite(path, err)
 	}
 	if err := errors.Join(err, db.Close()); err != nil || len(files) == 0 {

@@ -31,7 +31,7 @@ func (f *fixture) works(t *testing.T) {
 	t.Helper()
 	must(t, f.Migrate(t.Context(), noLog, 0))
 	must(t, f.customer(t).revokesAKey(t.Context()))
-	files := modelstest.Value(fs.Glob(f.migrations(), "*.up.sql"))(t)
+	files := modelstest.Value(fs.Glob(f.migrations(), "*.sql"))(t)
 	if n := value[int](t, f, "SELECT count(*) FROM applied_migrations"); n != len(files) {
 		t.Errorf("%d migrations are marked as applied, want %d", n, len(files))
 	}
@@ -115,7 +115,7 @@ func TestALaterMigrationIsApplied(t *testing.T) {
 }
 
 // later is a migration of a later version that locks some tables exclusively.
-var later = fstest.MapFS{"20990101000000_later.tx.up.sql": {Data: []byte(
+var later = fstest.MapFS{"20990101000000_later.sql": {Data: []byte(
 	"ALTER TABLE api_keys ADD COLUMN later text; ALTER TABLE activities ADD COLUMN later text",
 )}}
 

@@ -14,20 +14,20 @@ import (
 // constraints, so its query builds the names that PostgreSQL gives them.
 const (
 	sqliteSchema = `
-		WITH tables AS (SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'bun_%' AND name NOT LIKE 'sqlite_%'),
+		WITH tables AS (SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'),
 		unique_columns AS (
 			SELECT t.name AS tbl, i.name, group_concat(c.name, '_') AS columns
 			FROM tables AS t JOIN pragma_index_list(t.name) AS i JOIN pragma_index_info(i.name) AS c WHERE i.origin = 'u' GROUP BY 1, 2)
 		SELECT 'column ' || t.name || '.' || c.name || ' ' || (c.cid + 1) || CASE WHEN c."notnull" = 1 OR c.pk > 0 THEN ' not null' ELSE '' END
 			FROM tables AS t JOIN pragma_table_info(t.name) AS c
-		UNION ALL SELECT 'index ' || tbl_name || '.' || name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name NOT LIKE 'bun_%'
+		UNION ALL SELECT 'index ' || tbl_name || '.' || name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL
 		UNION ALL SELECT 'trigger ' || tbl_name || '.' || name FROM sqlite_master WHERE type = 'trigger'
 		UNION ALL SELECT DISTINCT 'constraint ' || t.name || '.' || t.name || '_pkey' FROM tables AS t JOIN pragma_table_info(t.name) AS c WHERE c.pk > 0
 		UNION ALL SELECT 'constraint ' || t.name || '.' || t.name || '_' || f."from" || '_fkey' FROM tables AS t JOIN pragma_foreign_key_list(t.name) AS f
 		UNION ALL SELECT 'constraint ' || tbl || '.' || tbl || '_' || columns || '_key' FROM unique_columns`
 	postgresSchema = `
 		WITH tables AS (SELECT oid, relname FROM pg_class
-			WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'bun_%')
+			WHERE relnamespace = 'public'::regnamespace AND relkind = 'r')
 		SELECT 'column ' || relname || '.' || attname || ' ' || attnum || CASE WHEN attnotnull THEN ' not null' ELSE '' END
 			FROM tables JOIN pg_attribute ON attrelid = oid WHERE attnum > 0
 		UNION ALL SELECT 'index ' || t.relname || '.' || c.relname FROM tables AS t JOIN pg_index ON indrelid = t.oid JOIN pg_class AS c ON c.oid = indexrelid

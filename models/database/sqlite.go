@@ -105,7 +105,7 @@ func explainSQLite(path string, err error) error {
 	case errors.Is(err, errNotCreated):
 		message = fmt.Sprintf("the database %s cannot be created: %s: its directory must exist and be writable", path, innermost(err))
 	case errors.Is(err, os.ErrNotExist):
-		message = fmt.Sprintf("there is no database at %s: set DATABASE_URL, or create the database with: portal migrate", path)
+		message = fmt.Sprintf("there is no database at %s", path)
 	case statErr == nil && info.IsDir():
 		message = path + " is a directory: DATABASE_URL must name a file"
 	case code == sqlite3.SQLITE_NOTADB:

@@ -1,5 +1,5 @@
-// Package livekit issues tokens for the rooms of a LiveKit server, and lists and ends its rooms,
-// and imports nothing of ours.
+// Package livekit issues tokens for the rooms of a LiveKit server, lists and ends its rooms, verifies
+// its webhooks, and imports nothing of ours.
 //
 // A LiveKit token is a JWT signed with HS256. Because livekit/protocol would bring 200 packages and
 // 10 MB into the program, the package signs it and calls the server itself. The tests in e2e/echo
@@ -48,8 +48,9 @@ type Server struct {
 	agentName   string
 	client      *http.Client
 
-	// sign is a closure, so that no field holds the secret.
-	sign func(c claims, expiresAt time.Time) (string, error)
+	// Closures, so that no field holds the secret.
+	sign   func(c claims, expiresAt time.Time) (string, error)
+	verify func(webhookToken string, now time.Time) (bodyHash string, err error)
 }
 
 // New returns the server with these options, without connecting.
@@ -69,6 +70,7 @@ func New(o Options) *Server {
 			}
 			return token, nil
 		},
+		verify: webhookVerifier(o.APIKey, secret),
 	}
 }
 
@@ -155,7 +157,7 @@ func (s *Server) ParticipantToken(p Participant) (string, error) {
 		var data strings.Builder
 		encoder := json.NewEncoder(&data)
 		encoder.SetEscapeHTML(false) // it would make the metadata up to six times as long
-		if err := encoder.Encode(metadata{p.AgentID, p.KeyID, p.User, p.Metadata}); err != nil {
+		if err := encoder.Encode(metadata{AgentID: p.AgentID, KeyID: p.KeyID, User: p.User, Metadata: p.Metadata}); err != nil {
 			return "", fmt.Errorf("encode the metadata of the agent: %w", err)
 		}
 		c.Room = &roomConfig{[]agentDispatch{{s.agentName, strings.TrimSuffix(data.String(), "\n")}}}
@@ -165,9 +167,14 @@ func (s *Server) ParticipantToken(p Participant) (string, error) {
 
 // Room is a room that was opened with one of our tokens.
 type Room struct {
+	ID             string // of LiveKit; a room that is opened again has another one
 	Name           string
 	AgentID, KeyID uuid.UUID
-	Empty          bool // nobody but agents is in it: LiveKit keeps a room for a while
+
+	// In a list:
+	CreatedAt time.Time // by LiveKit's clock, in whole milliseconds
+	Empty     bool      // nobody but agents is in it: LiveKit keeps a room for a while
+	New       bool      // so new that somebody in it may not be counted yet
 }
 
 func newRoomName(agentID, keyID uuid.UUID) string {

@@ -101,7 +101,7 @@ func TestBadResponses(t *testing.T) {
 			} else {
 				t.Log(err)
 			}
-			if ended, err := server.EndRoom(t.Context(), livekit.Room{Name: "lobby"}); err == nil {
+			if ended, err := server.EndRoom(t.Context(), "lobby"); err == nil {
 				t.Errorf("ended: %t", ended)
 			}
 		})
@@ -119,7 +119,7 @@ func TestMissingRoomIsNoError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if ended, err := server.Portal().EndRoom(t.Context(), livekit.Room{Name: "lobby"}); err != nil || ended {
+		if ended, err := server.Portal().EndRoom(t.Context(), "lobby"); err != nil || ended {
 			t.Errorf("ended: %t, error %v", ended, err)
 		}
 	}

@@ -2,6 +2,7 @@ package livekit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,9 +44,11 @@ func newClient() *http.Client {
 func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 	var list struct {
 		Rooms []struct {
-			Name         string `json:"name"`
-			Participants int    `json:"num_participants"` // without agents
-			CreatedAt    int64  `json:"creation_time,string"`
+			SID             string `json:"sid"`
+			Name            string `json:"name"`
+			Participants    int    `json:"num_participants"` // without agents
+			CreatedAt       int64  `json:"creation_time,string"`
+			CreatedAtMillis int64  `json:"creation_time_ms,string"` // 0 from an old server
 		} `json:"rooms"`
 	}
 	if err := s.call(ctx, "ListRooms", videoGrant{RoomList: true}, roomRequest{}, &list); err != nil {
@@ -54,7 +57,8 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 	var rooms []Room
 	for _, room := range list.Rooms {
 		if parsed, ok := parseRoom(room.Name); ok {
-			parsed.Empty = room.Participants == 0 && time.Since(time.Unix(room.CreatedAt, 0)) > countDelay
+			parsed.ID, parsed.CreatedAt, parsed.Empty = room.SID, time.UnixMilli(cmp.Or(room.CreatedAtMillis, 1000*room.CreatedAt)).UTC(), room.Participants == 0
+			parsed.New = time.Since(parsed.CreatedAt) < countDelay
 			rooms = append(rooms, parsed)
 		}
 	}
@@ -64,8 +68,8 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 // EndRoom disconnects the participants with our tokens, or deletes the room if none is in it, and
 // reports whether it has disconnected any. It does not delete the room at once: a client that joins
 // again while LiveKit deletes its room would be in a room that LiveKit does not list.
-func (s *Server) EndRoom(ctx context.Context, room Room) (ended bool, err error) {
-	admin := videoGrant{RoomCreate: true, RoomAdmin: true, Room: room.Name}
+func (s *Server) EndRoom(ctx context.Context, name string) (ended bool, err error) {
+	admin := videoGrant{RoomCreate: true, RoomAdmin: true, Room: name}
 	var list struct {
 		Participants []struct {
 			Identity   string            `json:"identity"`
@@ -73,7 +77,7 @@ func (s *Server) EndRoom(ctx context.Context, room Room) (ended bool, err error)
 		} `json:"participants"`
 	}
 	// Without the list, the deletion still ends the call of everybody who does not join again.
-	_ = s.call(ctx, "ListParticipants", admin, roomRequest{Room: room.Name}, &list)
+	_ = s.call(ctx, "ListParticipants", admin, roomRequest{Room: name}, &list)
 	found := false
 	var errs []error
 	for _, participant := range list.Participants {
@@ -81,7 +85,7 @@ func (s *Server) EndRoom(ctx context.Context, room Room) (ended bool, err error)
 			continue // an agent
 		}
 		found = true
-		err := s.call(ctx, "RemoveParticipant", admin, roomRequest{room.Name, participant.Identity}, nil)
+		err := s.call(ctx, "RemoveParticipant", admin, roomRequest{name, participant.Identity}, nil)
 		ended = ended || err == nil
 		if !errors.Is(err, errNotFound) {
 			errs = append(errs, err)
@@ -90,7 +94,7 @@ func (s *Server) EndRoom(ctx context.Context, room Room) (ended bool, err error)
 	if found {
 		return ended, errors.Join(errs...)
 	}
-	if err = s.call(ctx, "DeleteRoom", admin, roomRequest{Room: room.Name}, nil); errors.Is(err, errNotFound) {
+	if err = s.call(ctx, "DeleteRoom", admin, roomRequest{Room: name}, nil); errors.Is(err, errNotFound) {
 		err = nil
 	}
 	return false, err

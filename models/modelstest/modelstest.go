@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +107,15 @@ func Value[T any](value T, err error) func(testing.TB) T {
 		t.Helper()
 		Must(t, err)
 		return value
+	}
+}
+
+// Facts fails the test with the subject and the names of the facts that do not hold.
+func Facts(t testing.TB, subject any, facts map[string]bool) {
+	t.Helper()
+	maps.DeleteFunc(facts, func(_ string, holds bool) bool { return holds })
+	if len(facts) > 0 {
+		t.Errorf("not as expected: %s\n%+v", strings.Join(slices.Sorted(maps.Keys(facts)), ", "), subject)
 	}
 }
 

@@ -34,7 +34,7 @@ func NewVisitor(t testing.TB, site string) *Visitor {
 }
 
 // At returns the same visitor on another site with the same host, such as another instance.
-func (v *Visitor) At(site string) *Visitor { return &Visitor{v.Client, site, v.t} }
+func (v *Visitor) At(site string) *Visitor { return &Visitor{Client: v.Client, URL: site, t: v.t} }
 
 // Bearer returns the header of a request with an API key or another token.
 func Bearer(token string) string { return "Authorization: Bearer " + token }
@@ -76,7 +76,7 @@ func (v *Visitor) Try(ctx context.Context, method, path, body string, headers ..
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	return Response{response, string(text), v.t}, err
+	return Response{Response: response, Body: string(text), t: v.t}, err
 }
 
 // Get requests a page.

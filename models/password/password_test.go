@@ -91,8 +91,8 @@ func (t *Turn) outcome() string {
 
 func TestHashQueueIsFair(t *testing.T) {
 	t.Parallel()
-	flooding, other := Place{Source: "a network"}, Place{Source: "another network"}
-	known := Place{Source: "a user", Known: true}
+	flooding, other := Place{Client: "a network"}, Place{Client: "another network"}
+	known := Place{Client: "a user", Known: true}
 	h := NewHasher(DefaultMemory)
 	check := func(name string, turn *Turn, want string) {
 		t.Helper()
@@ -151,6 +151,8 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 	for _, password := range []string{
 		"password1234", "Password-123!", "passwordpassword", "iloveyou1234", "letmein12345", "monkeymonkey",
 		"123456789012", "098765432109", "abcdefghijkl", "aaaaaaaaaaaa", "abababababab", "qwertyuiop123", "trustno1trustno1",
+		"password password", "letmein letmein1", "letmein1-letmein2", "pass-word-pass-word", "p.a.s.s.w.o.r.d", "Pass Word_123",
+		"1-2-3-4-5-6-7-8", "12 12 12 12 12", "ada lovelace 1843", "analytical_engines",
 		"ada.lovelace", "ada.lovelace2024", "ada.lovelace@example.com", "Analytical Engines!",
 	} {
 		if Problem(password, "Ada.Lovelace@example.com", "Analytical Engines") == "" {
@@ -161,7 +163,7 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 
 func TestUncommonPasswordsAreAccepted(t *testing.T) {
 	for _, password := range []string{
-		"correct horse battery staple", "correct-horse-battery", "Kei5-vohz-Aij3", "ünïcödé wörds fïne", "839201746552", "    spaces    x",
+		"correct horse battery staple", "correct-horse-battery", "Kei5-vohz-Aij3", "ünïcödé wörds fïne", "839201746552", "    spaces    x", "!@#$%^&*()_a", "word-passing-6", "8392-0174-6552",
 	} {
 		if problem := Problem(password, "ada@example.com", "Acme"); problem != "" {
 			t.Errorf("%q: %s", password, problem)

@@ -18,8 +18,8 @@ var ErrQueueFull = errors.New("too many requests wait for password hashing")
 // concurrent hashes are slower than a queue.
 //
 // The queue is fair. Known users and strangers are served in turn, and within each class the
-// sources take turns in rounds. If a class is full, it drops the last request of its last round. A
-// flood from one source therefore delays another source by only two hashes, and it cannot keep
+// clients take turns in rounds. If a class is full, it drops the last request of its last round. A
+// flood from one client therefore delays another client by only two hashes, and it cannot keep
 // others out.
 type Hasher struct {
 	params argon2Params // of new hashes
@@ -39,7 +39,7 @@ type class struct {
 
 // Place decides where a request waits in the queue.
 type Place struct {
-	Source string // the user if known, otherwise the network
+	Client string // the user if known, otherwise the network
 	Known  bool   // the request has a device or session of the user, or is an operator's
 }
 
@@ -48,7 +48,7 @@ type Place struct {
 type Turn struct {
 	hasher  *Hasher
 	class   *class
-	source  string
+	client  string
 	round   int
 	granted chan error // receives nil, or an error if the queue drops the request
 }
@@ -79,7 +79,7 @@ func (h *Hasher) Wait(ctx context.Context, place Place) (*Turn, error) {
 func (h *Hasher) enter(place Place) *Turn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	turn := &Turn{hasher: h, class: &h.strangers, source: place.Source, granted: make(chan error, 1)}
+	turn := &Turn{hasher: h, class: &h.strangers, client: place.Client, granted: make(chan error, 1)}
 	if place.Known {
 		turn.class = &h.known
 	}
@@ -96,7 +96,7 @@ func (h *Hasher) enter(place Place) *Turn {
 func (c *class) add(turn *Turn) {
 	turn.round = c.round + 1
 	for _, other := range c.waiting {
-		if other.source == turn.source {
+		if other.client == turn.client {
 			turn.round = max(turn.round, other.round+1)
 		}
 	}

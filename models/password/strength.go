@@ -35,26 +35,40 @@ func Problem(password string, words ...string) string {
 }
 
 // isCommon reports whether a password in lower case is among the first guesses of an attacker
-// (OWASP ASVS 5.0, 6.2.4 and 6.2.11): a common password or one of words, also if repeated or
-// surrounded by digits and punctuation, or a sequence such as abcdefghijkl.
+// (OWASP ASVS 5.0, 6.2.4 and 6.2.11): a common password or one of words, also if repeated, with
+// separators, or surrounded by digits and punctuation, or a sequence such as abcdefghijkl.
 //
 // The zxcvbn library for Go scores more patterns. But it parses its dictionaries at the start of
 // the program, which takes 135 ms, scores abababababab as strong, and needs a second for 128 random
 // characters.
 func isCommon(password string, words []string) bool {
-	unit := repeatedUnit(password)
-	if len(unit) < 4 || isRun(password) {
+	parts := strings.FieldsFunc(password, isSeparator)
+	joined := strings.Join(parts, "")
+	for i, part := range parts {
+		parts[i] = strings.TrimFunc(part, unicode.IsDigit)
+	}
+	if isSequence(password) || len(joined) >= len(password)/2 && isSequence(joined) {
 		return true
 	}
 	core := strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) })
-	return slices.ContainsFunc([]string{password, core, unit, repeatedUnit(core)}, func(guess string) bool {
-		return commonPasswords()[guess] || guess != "" && slices.ContainsFunc(words, func(word string) bool {
-			word = strings.ToLower(word)
-			local, _, _ := strings.Cut(word, "@")
-			return guess == word || guess == local
-		})
+	return slices.ContainsFunc([]string{password, core, joined, strings.Join(parts, "")}, func(guess string) bool {
+		return isGuess(guess, words) || isGuess(repeatedUnit(guess), words)
 	})
 }
+
+// isSequence reports whether s repeats at most three bytes or counts up or down.
+func isSequence(s string) bool { return s != "" && (len(repeatedUnit(s)) < 4 || isRun(s)) }
+
+// isGuess reports whether text is a common password or one of words, without their separators too.
+func isGuess(text string, words []string) bool {
+	return commonPasswords()[text] || text != "" && slices.ContainsFunc(words, func(word string) bool {
+		word = strings.ToLower(word)
+		local, _, _ := strings.Cut(word, "@")
+		return text == word || text == local || text == strings.Join(strings.FieldsFunc(local, isSeparator), "")
+	})
+}
+
+func isSeparator(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // commonPasswords returns zxcvbn's list of the seven thousand most common passwords, which is
 // parsed at its first use.

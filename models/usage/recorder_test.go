@@ -176,7 +176,7 @@ func id(i int) uuid.UUID { return uuid.UUID{0: byte(i), 1: byte(i >> 8), 2: byte
 
 // When too many keys wait for a flush, memory does not grow any more, but requests of the keys that
 // wait are still counted, and those of other accounts too.
-func TestMemoryIsBounded(t *testing.T) {
+func TestCountsBeforeAFlushAreBounded(t *testing.T) {
 	t.Parallel()
 	r := usage.New(nil, false)
 	first := uuid.New()
@@ -268,9 +268,14 @@ func TestSteadySourceIsStored(t *testing.T) {
 			Requests int64
 		}
 		must(t, db.NewRaw("SELECT client, requests FROM api_key_sources WHERE api_key_id = ? ORDER BY requests DESC", key).Scan(t.Context(), &stored))
-		others, steady := stored[0], stored[1]
-		if len(stored) != 21 || others.Client != "" || others.Requests != 2+2+49 || steady.Client != "steady/1.0" || steady.Requests != 5 {
-			t.Errorf("%v", stored)
+		if len(stored) != 21 {
+			t.Fatalf("%d rows: %v", len(stored), stored)
+		}
+		if others := stored[0]; others.Client != "" || others.Requests != 2+2+49 {
+			t.Errorf("the others are %v", others)
+		}
+		if steady := stored[1]; steady.Client != "steady/1.0" || steady.Requests != 5 {
+			t.Errorf("the second is %v", steady)
 		}
 	})
 }

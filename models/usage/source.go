@@ -143,7 +143,7 @@ func (r *Recorder) countSource(b *bucket, account uuid.UUID, n *counts, from Sou
 			id = b.addSource(from)
 		}
 		if one = find(*of, id); one == nil {
-			*of = append(*of, sourceCounts{id, 0, micros, micros})
+			*of = append(*of, sourceCounts{id: id, first: micros, last: micros})
 			one = &(*of)[len(*of)-1]
 		}
 	}
@@ -184,7 +184,7 @@ func (b *bucket) entriesBySource(entries []Entry) []SourceEntry {
 	sources := make([]SourceEntry, 0, len(entries))
 	for _, entry := range entries {
 		b.eachSource(entry.counts, func(one sourceCounts) {
-			sources = append(sources, SourceEntry{entry.Key, b.sources[one.id], one})
+			sources = append(sources, SourceEntry{Key: entry.Key, Source: b.sources[one.id], sourceCounts: one})
 		})
 	}
 	return sources
@@ -195,7 +195,7 @@ func (b *bucket) eachSource(n counts, visit func(sourceCounts)) {
 	switch {
 	case n.uses == 0:
 	case n.sources == 0:
-		visit(sourceCounts{n.source, n.uses, n.first, n.Last})
+		visit(sourceCounts{id: n.source, Requests: n.uses, first: n.first, last: n.Last})
 	default:
 		for _, one := range b.byKey[n.sources-1] {
 			visit(one)
@@ -206,6 +206,6 @@ func (b *bucket) eachSource(n counts, visit func(sourceCounts)) {
 // UnwrittenSources is [Recorder.Unwritten] for the key's counts by source.
 func (r *Recorder) UnwrittenSources(key uuid.UUID, stored *time.Time, visit func(SourceEntry)) {
 	r.unwritten(key, stored, func(b *bucket, n counts) {
-		b.eachSource(n, func(one sourceCounts) { visit(SourceEntry{key, b.sources[one.id], one}) })
+		b.eachSource(n, func(one sourceCounts) { visit(SourceEntry{Key: key, Source: b.sources[one.id], sourceCounts: one}) })
 	})
 }

@@ -50,7 +50,7 @@ func newKeyPair(algorithm Algorithm, private crypto.Signer) keyPair {
 		// The method of the library copies the text and the public key.
 		sign = func(text []byte) ([]byte, error) { return ed25519.Sign(key, text), nil }
 	}
-	return keyPair{jwk, method, sign}
+	return keyPair{jwk: jwk, method: method, sign: sign}
 }
 
 // header returns the first part of every token that the key pair signs.
@@ -59,7 +59,7 @@ func (p keyPair) header() string {
 		Type      string `json:"typ"`
 		Algorithm string `json:"alg"`
 		KeyID     string `json:"kid"`
-	}{tokenType, p.jwk.Algorithm, p.jwk.KeyID})
+	}{Type: tokenType, Algorithm: p.jwk.Algorithm, KeyID: p.jwk.KeyID})
 	if err != nil {
 		panic(err) // encoding three strings cannot fail
 	}

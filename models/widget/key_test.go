@@ -88,7 +88,7 @@ func TestRotatedSecret(t *testing.T) {
 		checkError(t, name, errOf(test.tokens.Verify(test.token)), test.want)
 	}
 	// A token with the id of the current key, but signed with the previous one.
-	forged := forger{decode(t, strings.Split(newToken, ".")[0]), decode(t, strings.Split(newToken, ".")[1]), widget.PrivateKeys(keyring(t, oldSecret, ""), widget.EdDSA)[0]}
+	forged := forger{header: decode(t, strings.Split(newToken, ".")[0]), claims: decode(t, strings.Split(newToken, ".")[1]), key: widget.PrivateKeys(keyring(t, oldSecret, ""), widget.EdDSA)[0]}
 	checkError(t, "signed with the previous key", errOf(during.Verify(forged.token(t))), widget.ErrInvalid)
 }
 

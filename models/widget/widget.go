@@ -196,7 +196,7 @@ func (t *Tokens) expiry(now int64, grant Grant) int64 {
 }
 
 // Verify returns the claims of an unexpired token that this service has issued. Otherwise it
-// returns [ErrExpired] or another error that is [ErrInvalid]. The caller must check the key, the
+// returns [ErrExpired], also with the claims, or another error that is [ErrInvalid]. The caller must check the key, the
 // account and the agent.
 func (t *Tokens) Verify(token string) (Claims, error) {
 	// Go's base64 ignores line breaks, even in strict mode.
@@ -208,14 +208,14 @@ func (t *Tokens) Verify(token string) (Claims, error) {
 	if !found {
 		var err error
 		if claims, err = t.parse(token); err != nil {
-			return Claims{}, err
+			return claims, err
 		}
 	} else if claims.Context != nil {
 		claims.Context = contextOf(token)
 	}
 	now := t.now()
 	if !now.Before(time.Unix(claims.ExpiresAt, 0)) {
-		return Claims{}, ErrExpired
+		return claims, ErrExpired
 	}
 	if claims.NotBefore > now.Add(clockSkew).Unix() {
 		return Claims{}, fmt.Errorf("%w: it is not valid yet", ErrInvalid)
@@ -241,8 +241,8 @@ func (t *Tokens) parse(token string) (claims Claims, err error) {
 		}
 		return pair.jwk.Key, nil
 	})
-	if errors.Is(err, jwt.ErrTokenExpired) {
-		return Claims{}, ErrExpired
+	if errors.Is(err, jwt.ErrTokenExpired) { // the signature is right
+		return claims, ErrExpired
 	}
 	if err != nil {
 		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)

@@ -1,5 +1,5 @@
 // The form of a new key. A warning appears if another active key has the same label. This is not an
-// error, because several keys may have the same label. At the limit of keys the button is disabled.
+// error, because several keys may have the same label. At the limit of keys the form cannot be submitted.
 (() => {
   'use strict';
 
@@ -12,7 +12,7 @@
   // The list says whether the account is at its limit.
   function limit(form) {
     const { full = '' } = document.getElementById('api-key-list').dataset;
-    form.querySelector('button').disabled = Boolean(full);
+    form.querySelectorAll('button:not([name])').forEach((button) => { button.disabled = Boolean(full); });
     say('api-key-limit', document.getElementById('api-key-form-problem') ? '' : full);
   }
 

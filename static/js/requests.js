@@ -120,6 +120,13 @@
     (usable ? element : document.getElementById('main')).focus({ preventScroll: true });
   }
 
+  document.addEventListener('click', ({ target }) => {
+    if (target.closest('[data-dismiss]')) {
+      status.replaceChildren(); // hides the button
+      document.getElementById('main').focus({ preventScroll: true });
+    }
+  });
+
   // A notice disappears after ten seconds.
   let fading;
   new MutationObserver(() => {

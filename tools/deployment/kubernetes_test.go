@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
@@ -112,6 +113,17 @@ func TestTheManifestsReferToEachOther(t *testing.T) {
 	if job := only[*batch.Job](t, objects).Spec.Template.Spec.Containers[0]; job.Image != container.Image {
 		t.Errorf("the job runs %s, the portals run %s", job.Image, container.Image)
 	}
+	backup := only[*batch.CronJob](t, objects).Spec.JobTemplate.Spec.Template.Spec
+	if got, want := backup.Volumes[0].PersistentVolumeClaim.ClaimName, only[*core.PersistentVolumeClaim](t, objects).Name; got != want {
+		t.Errorf("the backup uses the claim %s, want %s", got, want)
+	}
+	mount := backup.Containers[0].VolumeMounts[0]
+	if mount.Name != backup.Volumes[0].Name || !slices.Contains(backup.Containers[0].Args, mount.MountPath) {
+		t.Errorf("the backup writes to %q, and its volume is at %v", backup.Containers[0].Args, mount)
+	}
+	if image := backup.Containers[0].Image; image != strings.Replace(container.Image, "/portal:", "/portal-backup:", 1) || image == container.Image {
+		t.Errorf("the backup runs %s, the portals run %s", image, container.Image)
+	}
 }
 
 // The namespace demands the level "restricted" of Kubernetes' pod security standards.
@@ -122,7 +134,10 @@ func TestThePodsAreRestricted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pod := range []core.PodTemplateSpec{only[*apps.Deployment](t, objects).Spec.Template, only[*batch.Job](t, objects).Spec.Template} {
+	for _, pod := range []core.PodTemplateSpec{
+		only[*apps.Deployment](t, objects).Spec.Template, only[*batch.Job](t, objects).Spec.Template,
+		only[*batch.CronJob](t, objects).Spec.JobTemplate.Spec.Template,
+	} {
 		restricted := security.LevelVersion{Level: security.Level(level), Version: security.LatestVersion()}
 		result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec))
 		if level != string(security.LevelRestricted) || !result.Allowed {

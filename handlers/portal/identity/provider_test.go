@@ -115,10 +115,14 @@ func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, 
 	sent := modelstest.Value(url.Parse(address))(t)
 	query := sent.Query()
 	h.nonce = query.Get("nonce")
-	if query.Get("code_challenge_method") != "S256" || query.Get("response_type") != "code" || query.Get("scope") != "openid email" ||
-		len(query.Get("state")) < 40 || len(h.nonce) < 40 || len(query.Get("code_challenge")) != 43 {
-		t.Errorf("the request is %s", query)
-	}
+	modelstest.Facts(t, query, map[string]bool{
+		"challenge method": query.Get("code_challenge_method") == "S256",
+		"challenge":        len(query.Get("code_challenge")) == 43,
+		"response type":    query.Get("response_type") == "code",
+		"scope":            query.Get("scope") == "openid email",
+		"state":            len(query.Get("state")) >= 40,
+		"nonce":            len(h.nonce) >= 40,
+	})
 	response := url.Values{"state": {request.State}, "code": {"the code"}}
 	maps.Copy(response, parameters)
 	return p.Finish(t.Context(), request, response)
@@ -128,9 +132,13 @@ func TestIdentityOfAValidResponse(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
 	found, err := h.signIn(t, nil)
-	if err != nil || found.Issuer != h.URL || found.Subject != "ada" || found.Email != "ada@example.com" || !found.EmailVerified {
-		t.Errorf("%+v, %v", found, err)
-	}
+	modelstest.Must(t, err)
+	modelstest.Facts(t, found, map[string]bool{
+		"issuer":         found.Issuer == h.URL,
+		"subject":        found.Subject == "ada",
+		"email":          found.Email == "ada@example.com",
+		"verified email": found.EmailVerified,
+	})
 	if h.redeemed.Get("code") != "the code" || len(h.redeemed.Get("code_verifier")) < 43 {
 		t.Errorf("the token request is %v", h.redeemed)
 	}

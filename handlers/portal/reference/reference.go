@@ -18,7 +18,7 @@ const exampleURL = "https://portal.example.com"
 // If the document refers to a component that it does not have, New returns an error.
 func New(openapi []byte, baseURL string) (templates.Reference, error) {
 	baseURL = strings.TrimSuffix(baseURL, "/")
-	r := &reader{errors: map[string]templates.ErrorCode{}, fill: strings.NewReplacer("BASE_URL", baseURL, exampleURL, baseURL)}
+	r := &reader{errors: map[string]templates.ErrorCode{}, described: map[string]bool{}, fill: strings.NewReplacer("BASE_URL", baseURL, exampleURL, baseURL)}
 	if err := json.Unmarshal(openapi, &r.document); err != nil {
 		return templates.Reference{}, fmt.Errorf("read openapi.json: %w", err)
 	}
@@ -48,6 +48,8 @@ type reader struct {
 	fill    *strings.Replacer              // replaces the portal's address in the examples
 	errors  map[string]templates.ErrorCode // of the operations that were read, by code
 	missing []error                        // references to components that the document does not have
+
+	described map[string]bool // codes whose description is that of a response with this code alone
 }
 
 // lookup returns the component that ref names, such as "#/components/schemas/Error".
@@ -142,8 +144,8 @@ func (r *reader) addResponse(o *templates.Operation, status string, described re
 	kind, content := described.Content.first()
 	if added.Failed() {
 		added.Code = codeOf(content)
-		if _, known := r.errors[added.Code]; shared && !known {
-			r.errors[added.Code] = errorCode(added, content)
+		if shared {
+			r.addErrors(added, content)
 		}
 		o.Responses = append(o.Responses, added)
 		return
@@ -176,32 +178,43 @@ func exampleText(mediaType string, value json.RawMessage) string {
 	return indented.String()
 }
 
-// errorCode returns the row of an error response in the table of codes.
-func errorCode(response templates.Response, content media) templates.ErrorCode {
-	row := templates.ErrorCode{Status: response.Status, Code: response.Code, Description: response.Description}
+// addErrors adds the examples of an error response to the rows of their codes. The description of a
+// row is that of the first response with this code alone, or else of the first one.
+func (r *reader) addErrors(response templates.Response, content media) {
+	codes := map[string]bool{}
 	for _, name := range content.Examples.names {
 		shown := content.Examples.values[name]
-		row.Messages = append(row.Messages, templates.ErrorMessage{
-			Cause: shown.Summary, Reason: shown.Reason, Message: messageOf(shown),
-		})
+		body := bodyOf(shown)
+		codes[body.Code] = true
+		row := r.errors[body.Code]
+		row.Status, row.Code = response.Status, body.Code
+		if row.Description == nil {
+			row.Description = response.Description
+		}
+		message := templates.ErrorMessage{Cause: shown.Summary, Reason: shown.Reason, Message: body.Error}
+		if !slices.ContainsFunc(row.Messages, func(m templates.ErrorMessage) bool { return m.Message == message.Message }) {
+			row.Messages = append(row.Messages, message)
+		}
+		r.errors[body.Code] = row
 	}
-	return row
+	if row := r.errors[response.Code]; len(codes) == 1 && !r.described[response.Code] {
+		row.Description = response.Description
+		r.errors[response.Code], r.described[response.Code] = row, true
+	}
 }
 
-func messageOf(shown example) string {
-	var body struct{ Error string }
+type errorBody struct{ Error, Code string }
+
+// bodyOf returns the body of an error. It is empty if the example is not one.
+func bodyOf(shown example) (body errorBody) {
 	if json.Unmarshal(shown.Value, &body) != nil {
-		return ""
+		return errorBody{}
 	}
-	return body.Error
+	return body
 }
 
 // codeOf returns the code in the first example of an error response.
 func codeOf(content media) string {
-	var body struct{ Code string }
 	_, shown := content.Examples.first()
-	if json.Unmarshal(shown.Value, &body) != nil {
-		return ""
-	}
-	return body.Code
+	return bodyOf(shown).Code
 }

@@ -70,8 +70,11 @@ func TestEveryOperationIsInTheReference(t *testing.T) {
 func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 	t.Parallel()
 	o := operation(t, "createWidgetToken")
-	if o.Body == nil || o.Body.Type != "application/json" || len(o.Body.Fields) != 4 || o.Body.Fields[0].Name != "agentId" || !o.Body.Fields[0].Required {
-		t.Errorf("body %+v", o.Body)
+	if o.Body == nil || o.Body.Type != "application/json" || len(o.Body.Fields) != 4 {
+		t.Fatalf("body %+v", o.Body)
+	}
+	if first := o.Body.Fields[0]; first.Name != "agentId" || !first.Required {
+		t.Errorf("the first field is %+v", first)
 	}
 	var statuses []string
 	for _, response := range o.Responses {
@@ -94,7 +97,7 @@ func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 		t.Errorf("the form is %q", introspection.Body.Example)
 	}
 	agents := operation(t, "listAgents").Responses[0].Shapes[0].Fields
-	if len(agents) != 2 || len(agents[0].Fields) != 2 || agents[0].Fields[0].Type != "string (uuid)" {
+	if len(agents) != 2 || len(agents[0].Fields) != 3 || agents[0].Fields[0].Type != "string (uuid)" {
 		t.Errorf("agents have the fields %+v", agents)
 	}
 }
@@ -123,6 +126,30 @@ func TestEveryErrorCodeIsInTheTable(t *testing.T) {
 	}
 	if want := document.Components.Schemas["ErrorCode"].Enum; !slices.Equal(codes, want) {
 		t.Errorf("codes %v, want %v", codes, want)
+	}
+}
+
+func TestMessagesAreInTheRowOfTheirCode(t *testing.T) {
+	t.Parallel()
+	reasons := map[string][]string{}
+	for _, row := range page(t).Errors {
+		for _, message := range row.Messages {
+			if !slices.Contains(reasons[row.Code], message.Reason) {
+				reasons[row.Code] = append(reasons[row.Code], message.Reason)
+			}
+		}
+	}
+	for code, want := range map[string][]string{
+		"AGENT_NOT_ALLOWED": {"agent"}, "ADDRESS_NOT_ALLOWED": {"address"},
+		// Of keys, of widget tokens and of the operator token.
+		"UNAUTHORIZED": {
+			"missing", "scheme", "prefix", "malformed", "unknown", "revoked", "expired", "account_disabled",
+			"token_missing", "token_invalid", "token_expired", "token_revoked", "agent_paused", "agent",
+		},
+	} {
+		if got := reasons[code]; !slices.Equal(got, want) {
+			t.Errorf("%s has the reasons %q, want %q", code, got, want)
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -43,33 +42,31 @@ type Server struct {
 	output bytes.Buffer
 }
 
-// Start starts a server on free ports. The caller must call Stop.
-func Start(ctx context.Context) (*Server, error) {
+// Start starts a server on a free port, which sends its events to these URLs. The caller must call
+// Stop.
+func Start(ctx context.Context, webhooks ...string) (*Server, error) {
 	port, err := subprocess.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	return StartOn(ctx, port)
+	return StartOn(ctx, port, webhooks...)
 }
 
-// StartOn is [Start] with a TCP port.
-func StartOn(ctx context.Context, port int) (*Server, error) {
+// StartOn is [Start] with a port, which it uses for TCP and for UDP.
+func StartOn(ctx context.Context, port int, webhooks ...string) (*Server, error) {
 	root, err := subprocess.Above(program)
 	if err != nil {
 		return nil, errors.New(program + " is missing: run `make " + program + "` at the root of the repository")
 	}
-	media, err := freeUDPPort()
-	if err != nil {
-		return nil, err
-	}
 	config, err := json.Marshal(map[string]any{
 		"port": port, "bind_addresses": []string{"127.0.0.1"},
 		"rtc": map[string]any{
-			"tcp_port": 0, "udp_port": media, "node_ip": "127.0.0.1", "enable_loopback_candidate": true,
+			"tcp_port": 0, "udp_port": port, "node_ip": "127.0.0.1", "enable_loopback_candidate": true,
 			"interfaces": map[string]any{"includes": []string{"lo"}},
 			"ips":        map[string]any{"includes": []string{"127.0.0.0/8"}},
 		},
 		"keys":    map[string]string{APIKey: APISecret},
+		"webhook": map[string]any{"api_key": APIKey, "urls": webhooks},
 		"logging": map[string]string{"level": "warn"},
 		// A slow machine must not refuse rooms.
 		"limit": map[string]any{"num_tracks": -1},
@@ -179,7 +176,7 @@ func (s *Server) join(ctx context.Context, token string) (*Call, error) {
 	if _, _, err := conn.Read(ctx); err != nil {
 		return nil, errors.Join(err, conn.CloseNow())
 	}
-	call := &Call{conn.CloseNow, s, token, make(chan struct{})}
+	call := &Call{Leave: conn.CloseNow, server: s, token: token, ended: make(chan struct{})}
 	go func() {
 		for err == nil { // until the server ends the call
 			_, _, err = conn.Read(context.WithoutCancel(ctx))
@@ -187,15 +184,4 @@ func (s *Server) join(ctx context.Context, token string) (*Call, error) {
 		close(call.ended)
 	}()
 	return call, nil
-}
-
-// freeUDPPort returns a free UDP port of the loopback interface. Another process may take it before
-// the server listens on it.
-func freeUDPPort() (int, error) {
-	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free UDP port: %w", err)
-	}
-	port := conn.LocalAddr().(*net.UDPAddr).Port
-	return port, conn.Close()
 }

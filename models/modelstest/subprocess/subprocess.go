@@ -3,12 +3,13 @@ package subprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -117,15 +118,29 @@ func Above(path string) (string, error) {
 	return "", err
 }
 
-// FreePort returns a free TCP port of the loopback interface. Another process may take it before
-// the caller listens on it.
+// FreePort returns a free TCP port of the loopback interface. Until this process ends, the system
+// gives the port to nobody who asks for any port. So ports that are needed together differ, and no
+// other program takes one before it is used.
 func FreePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	// On Linux, a socket that is bound and does not listen keeps a port. Another one can still
+	// listen on it by its number, if both have SO_REUSEADDR, as the listeners of servers have.
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	syscall.CloseOnExec(socket)
+	err = errors.Join(
+		syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
+	)
+	address, nameErr := syscall.Getsockname(socket)
+	if err := errors.Join(err, nameErr); err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	if runtime.GOOS != "linux" {
+		err = syscall.Close(socket) // elsewhere it could keep the server from listening
+	}
+	return address.(*syscall.SockaddrInet4).Port, err
 }
 
 // FreeAddress returns 127.0.0.1 with a [FreePort].

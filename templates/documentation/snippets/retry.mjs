@@ -1,4 +1,5 @@
-// Repeats a request after 429 and 503, and if no response arrives.
+// Repeats a request after 429, 502, 503 and 504, and if no response arrives. Proxies in front of the
+// portal send 502 and 504.
 export async function fetchWithRetry(url, options, attempts = 5) {
   for (let attempt = 1; ; attempt += 1) {
     let response;
@@ -9,7 +10,7 @@ export async function fetchWithRetry(url, options, attempts = 5) {
         throw error;
       }
     }
-    if (response && ![429, 503].includes(response.status) || attempt === attempts) {
+    if (response && ![429, 502, 503, 504].includes(response.status) || attempt === attempts) {
       return response;
     }
     // Wait at least as long as Retry-After says, and longer each time.

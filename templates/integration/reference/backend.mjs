@@ -43,7 +43,6 @@ async function serve(request, response) {
       await page(response);
       break;
     case 'GET /livekit-client.js':
-      response.setHeader('Cache-Control', 'max-age=3600');
       await file(response, library, 'text/javascript; charset=utf-8', '');
       break;
     case 'OPTIONS /token':
@@ -83,6 +82,9 @@ async function file(response, name, contentType, nonce) {
   if (content === null) {
     fail(response, 404, 'NOT_FOUND', `A file is missing: ${name}`);
     return;
+  }
+  if (nonce === '') {
+    response.setHeader('Cache-Control', 'max-age=3600');
   }
   send(response, 200, contentType, content.replaceAll('NONCE', nonce));
 }

@@ -52,14 +52,13 @@ class Handler(BaseHTTPRequestHandler):
             case "GET /":
                 self.page()
             case "GET /livekit-client.js":
-                self.added["Cache-Control"] = "max-age=3600"
                 self.file(LIBRARY, "text/javascript; charset=utf-8", "")
             case "OPTIONS /token" | "POST /token":
                 self.token()
             case _:
                 self.fail(404, "NOT_FOUND", "There is no such page.")
 
-    do_GET = do_OPTIONS = do_POST = serve
+    do_GET = do_HEAD = do_OPTIONS = do_POST = do_PUT = do_PATCH = do_DELETE = serve
 
     def read_body(self):
         """Reads the body, which no route needs, and reports whether it is short enough."""
@@ -99,6 +98,8 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             self.fail(404, "NOT_FOUND", f"A file is missing: {name}")
             return
+        if not nonce:
+            self.added["Cache-Control"] = "max-age=3600"
         self.send(200, content_type, content.replace(b"NONCE", nonce.encode()))
 
     def signed_in(self):
@@ -172,7 +173,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, *_):
         pass  # no line for each request

@@ -8,8 +8,12 @@ if (!key) {
 }
 
 const server = createServer(async (request, response) => {
-  if (request.method !== 'POST' || request.url !== '/widget-token') {
+  if (request.url.split('?')[0] !== '/widget-token') {
     response.writeHead(404).end();
+    return;
+  }
+  if (request.method !== 'POST') {
+    response.writeHead(405, { Allow: 'POST' }).end();
     return;
   }
   // Check here that the visitor may talk to the agent.

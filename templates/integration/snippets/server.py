@@ -10,8 +10,14 @@ KEY = os.environ.get("NAS_API_KEY") or sys.exit("NAS_API_KEY is not set")
 
 
 class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_error(405 if self.is_ours() else 404)
+
+    def is_ours(self):
+        return self.path.split("?")[0] == "/widget-token"
+
     def do_POST(self):
-        if self.path != "/widget-token":
+        if not self.is_ours():
             self.send_error(404)
             return
         # Check here that the visitor may talk to the agent.

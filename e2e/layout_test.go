@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+
+	"portal/e2e/pages"
+	"portal/models/modelstest"
+)
+
+// startSeeded opens the portal as the user of an account that demo seed created.
+func startSeeded(t *testing.T) *visitor {
+	t.Helper()
+	p := ownPortal(t, settings{})
+	var account struct{ Email, Password string }
+	modelstest.Must(t, json.Unmarshal([]byte(p.operator(t, nil, "", "demo", "seed", "--json")), &account))
+	v := visit(t, p.URL, withoutMotion)
+	pages.OpenLogin(v.Tab).SignIn(account.Email, account.Password)
+	pages.ExpectKeys(v.Tab)
+	return v
+}
+
+// wholeRows returns how many rows are wholly in the window, and where the first one begins.
+const wholeRows = `selector => {
+	const boxes = [...document.querySelectorAll(selector)].map(row => row.getBoundingClientRect())
+	return [boxes[0].top, boxes.filter(({ top, bottom }) => top >= 0 && bottom <= innerHeight).length]
+}`
+
+// A user sees the list, rather than what is above it.
+func TestTheListsAreOnTheFirstScreen(t *testing.T) {
+	t.Parallel()
+	v := startSeeded(t)
+	for _, view := range []struct {
+		path, rows    string
+		width, height int
+		top           float64 // limit of the first row, px
+		whole         int     // the fewest rows that are seen
+	}{
+		{path: "/api-keys", rows: "#api-key-rows > tr", width: 1440, height: 900, top: 330, whole: 9},
+		{path: "/api-keys", rows: "#api-key-rows > tr", width: 360, height: 780, top: 660, whole: 1},
+		{path: "/activity", rows: ".feed .item", width: 360, height: 780, top: 360, whole: 1},
+	} {
+		modelstest.Must(t, v.Page.SetViewportSize(view.width, view.height))
+		v.Open(view.path)
+		result := modelstest.Value(v.Page.Evaluate(wholeRows, view.rows))(t).([]any)
+		top, whole := number(result[0]), number(result[1])
+		if top > view.top || whole < float64(view.whole) {
+			t.Errorf("%s at %d x %d px: the first row begins at %v px and %v rows are seen, want %v px and %d",
+				view.path, view.width, view.height, top, whole, view.top, view.whole)
+		}
+	}
+}
+
+// The tools of a list and the header of its table stay while it scrolls.
+func TestTheToolsOfTheListStay(t *testing.T) {
+	t.Parallel()
+	v := startSeeded(t)
+	modelstest.Must(t, v.Page.SetViewportSize(1440, 600))
+	v.Open("/api-keys")
+	at := v.Evaluate(`() => {
+		scrollTo(0, document.documentElement.scrollHeight)
+		const ys = ["#key-filter", "#key-order", "#api-key-list th"].map(e => document.querySelector(e).getBoundingClientRect().top)
+		return scrollY > 200 && ys.every(y => y >= 0 && y < 100) ? "" : scrollY + ": " + ys
+	}`)
+	if at != "" {
+		t.Errorf("after scrolling by the first number, the tools are at %v px", at)
+	}
+}
+
+func TestTheNavigationOfAPhoneIsAMenu(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
+		modelstest.Must(t, v.Page.SetViewportSize(360, 780))
+		keys := pages.OpenKeys(v.Tab)
+		keys.ExpectNo("navigation", "Main")
+		keys.OpenMenu()
+		keys.In("navigation", "Main").Follow("Usage")
+		v.ExpectHeading("Usage")
+		keys.OpenMenu()
+		keys.ExpectCurrent("Usage")
+		v.ExpectText(c.email)
+		keys.SignOut()
+	})
+}
+
+func TestKeysOfTheKeyboard(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t))
+	c.newKeys(t, 11, "key %d")
+	keys := pages.OpenKeys(v.Tab)
+	v.Press("/")
+	keys.ExpectFocus("searchbox", "Filter keys")
+	v.TypeText("/")
+	keys.ExpectText(`^0 of 11 shown$`)
+	keys.Filter("")
+	row := keys.Row("key 11")
+	row.OpenMenu()
+	for _, step := range []struct {
+		key, role, name string
+	}{{"ArrowDown", "button", "Rename"}, {"ArrowDown", "link", "Restrictions"}, {"ArrowUp", "button", "Rename"}, {"ArrowUp", "link", "Replace a lost key"}, {"Home", "button", "Rename"}} {
+		v.Press(step.key)
+		row.ExpectFocus(playwright.AriaRole(step.role), step.name)
+	}
+	v.Press("Escape")
+	row.ExpectMenu("false")
+	row.Revoke().Confirm()
+	keys.ExpectStatus(`was revoked`)
+	keys.Click("Dismiss")
+	keys.ExpectNo("button", "Dismiss")
+	v.ExpectFocusInPage()
+}
+
+// number returns a number of a page, which the driver decodes as an int or a float64.
+func number(value any) float64 {
+	if n, ok := value.(int); ok {
+		return float64(n)
+	}
+	return value.(float64)
+}

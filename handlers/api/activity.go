@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// operatorActivity is an activity in the operator API.
+type operatorActivity struct {
+	models.ActivityElement
+
+	AccountID uuid.UUID `json:"accountId"`
+}
+
+// readActivity returns the page of activities that the query parameters select, the oldest first.
+func (s *site) readActivity(c *gin.Context, params *reportQuery, accountID uuid.UUID, waited time.Duration) ([]models.Activity, string, error) {
+	page := models.ActivityReport{
+		AccountID: accountID, After: params.id("after"), From: params.time("from"), Until: params.time("to"), Limit: params.limit(),
+	}
+	if params.err != nil {
+		return nil, "", params.err
+	}
+	activities, err := query(s, c, waited, func(ctx context.Context) ([]models.Activity, error) {
+		return s.Store.Activity.Report(ctx, page)
+	})
+	next := ""
+	if len(activities) > 0 {
+		next = activities[len(activities)-1].ID.String()
+	}
+	return activities, next, err
+}
+
+// listActivity returns a page of the activity of the account of the caller.
+func (cs *customers) listActivity(c *gin.Context, caller models.Principal) error {
+	params := &reportQuery{raw: c.Request.URL.RawQuery}
+	activities, next, err := cs.readActivity(c, params, caller.AccountID, caller.Waited())
+	if err != nil {
+		return err
+	}
+	return sendReport(c, "activities", bodiesOf(activities, models.Activity.Element), next)
+}
+
+// listActivity returns a page of the activity of all accounts, or of one.
+func (o *operators) listActivity(c *gin.Context) error {
+	params := &reportQuery{raw: c.Request.URL.RawQuery}
+	activities, next, err := o.readActivity(c, params, params.id("accountId"), 0)
+	if err != nil {
+		return err
+	}
+	body := func(a models.Activity) operatorActivity { return operatorActivity{a.Element(), a.AccountID} }
+	return sendReport(c, "activities", bodiesOf(activities, body), next)
+}

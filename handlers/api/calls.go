@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+// operatorCall is a call in the operator API.
+type operatorCall struct {
+	models.CallElement
+
+	AccountID uuid.UUID `json:"accountId"`
+}
+
+// readCalls returns the page of calls that the query parameters select, the oldest first.
+func (s *site) readCalls(c *gin.Context, query *reportQuery, page models.CallPage, waited time.Duration) (calls []models.Call, next string, err error) {
+	if s.LiveKit == nil {
+		return nil, "", problem.NotFound()
+	}
+	page.OldestFirst, page.Limit = true, query.limit()
+	page.From, page.Until = query.time("from"), query.time("to")
+	page.KeyID, page.AgentID = query.id("keyId"), query.id("agentId")
+	if after := query.value("after"); after != "" {
+		place, ok := models.ParseCallPlace(after)
+		if page.After = place; !ok {
+			query.refuse("after", "the value of next from an earlier page")
+		}
+	}
+	if query.err != nil {
+		return nil, "", query.err
+	}
+	calls, err = callsIn(s, c, waited, page)
+	if len(calls) > 0 {
+		next = calls[len(calls)-1].Place().String()
+	}
+	return calls, next, err
+}
+
+func callsIn(s *site, c *gin.Context, waited time.Duration, page models.CallPage) ([]models.Call, error) {
+	return query(s, c, waited, func(ctx context.Context) ([]models.Call, error) { return s.Store.Calls.List(ctx, page) })
+}
+
+// listCalls returns a page of the calls of all accounts, or of one.
+func (o *operators) listCalls(c *gin.Context) error {
+	query := &reportQuery{raw: c.Request.URL.RawQuery}
+	calls, next, err := o.readCalls(c, query, models.CallPage{AccountID: query.id("accountId")}, 0)
+	if err != nil {
+		return err
+	}
+	now := o.Now()
+	body := func(call models.Call) operatorCall { return operatorCall{call.Element(now), call.AccountID} }
+	return sendReport(c, "calls", bodiesOf(calls, body), next)
+}
+
+// listCalls returns a page of the calls of the account of the caller.
+func (cs *customers) listCalls(c *gin.Context, caller models.Principal) error {
+	query := &reportQuery{raw: c.Request.URL.RawQuery}
+	calls, next, err := cs.readCalls(c, query, models.CallPage{AccountID: caller.AccountID}, caller.Waited())
+	if err != nil {
+		return err
+	}
+	now := cs.Now()
+	return sendReport(c, "calls", bodiesOf(calls, func(call models.Call) models.CallElement { return call.Element(now) }), next)
+}
+
+// endCall ends a call of any account. A call that has ended before stays as it is.
+func (o *operators) endCall(c *gin.Context) error {
+	if o.LiveKit == nil {
+		return problem.NotFound()
+	}
+	id, err := pathID(c, "call")
+	if err != nil {
+		return err
+	}
+	_, err = query(o.site, c, 0, func(ctx context.Context) (models.Call, error) {
+		return o.Store.Calls.End(ctx, uuid.Nil, id, models.Operator())
+	})
+	if err == nil {
+		c.Status(http.StatusNoContent)
+	}
+	return err
+}

@@ -1,0 +1,245 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// callPages show the account's calls and end them.
+type callPages struct {
+	*site
+
+	calls    *models.Calls
+	keys     *models.Keys
+	agents   *models.Agents
+	accounts *models.Accounts
+}
+
+const (
+	callsPath = "/calls"
+	// callsRefreshPath is the page as it loads itself again, which does not count as a use of
+	// the session.
+	callsRefreshPath = callsPath + "/refresh"
+	// callsPerPage is the number of calls on a page.
+	callsPerPage = 50
+	paramAgent   = "agent"
+)
+
+// callView is what the query string selects.
+type callView struct {
+	models.CallPage
+	query url.Values
+}
+
+// view reads the query string. An unknown value is a 404; an empty one selects everything.
+func (p *callPages) view(c *gin.Context) (callView, error) {
+	view := callView{models.CallPage{AccountID: sessionFrom(c).AccountID, Limit: callsPerPage}, url.Values{}}
+	for name, id := range map[string]*uuid.UUID{paramAgent: &view.AgentID, paramKey: &view.KeyID} {
+		text := c.Query(name)
+		if text == "" {
+			continue
+		}
+		parsed, ok := parseID(text)
+		if !ok {
+			return view, problem.NotFound()
+		}
+		*id = parsed
+		view.query.Set(name, parsed.String())
+	}
+	if text := c.Query(paramBefore); text != "" {
+		place, ok := models.ParseCallPlace(text)
+		if !ok {
+			return view, problem.NotFound()
+		}
+		view.After = place
+	}
+	return view, nil
+}
+
+// address returns the URL of the view at path, from a place on.
+func (v callView) address(path string, before models.CallPlace) string {
+	query := url.Values{}
+	for name, values := range v.query {
+		query[name] = values
+	}
+	if before != (models.CallPlace{}) {
+		query.Set(paramBefore, before.String())
+	}
+	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+}
+
+// list shows a page of calls.
+func (p *callPages) list(c *gin.Context) error {
+	page, err := p.page(c, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// show shows the calls. Cancel leads to it.
+func (p *callPages) show(c *gin.Context) error {
+	if _, err := p.find(c); err != nil {
+		return err
+	}
+	page, err := p.page(c, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	for i := range page.Calls {
+		page.Calls[i].Focused = page.Calls[i].ID == idOf(c)
+	}
+	return p.reply(c, reply{fragment: page, location: fmt.Sprintf("%s#end-%s", callsPath, idOf(c))})
+}
+
+func (p *callPages) find(c *gin.Context) (models.Call, error) {
+	return p.calls.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
+}
+
+// page returns the page that the query string selects. If confirming is not zero, the call with this
+// id asks whether to end it, and the page does not load itself again.
+func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.CallsPage, err error) {
+	view, err := p.view(c)
+	if err != nil {
+		return page, err
+	}
+	ctx, account := c.Request.Context(), sessionFrom(c).AccountID
+	calls, err := p.calls.List(ctx, view.CallPage)
+	if err != nil {
+		return page, err
+	}
+	page = templates.CallsPage{
+		Agent: view.AgentID, Key: view.KeyID, Paged: view.After != models.CallPlace{},
+		Newest: view.address(callsPath, models.CallPlace{}), Export: view.address(callsPath+"/export", models.CallPlace{}),
+	}
+	if len(calls) == callsPerPage {
+		page.Older = view.address(callsPath, calls[len(calls)-1].Place())
+	}
+	now := p.Now()
+	for i := range calls {
+		row := templates.CallRow{
+			Call: calls[i], Started: templates.NewMoment(calls[i].StartedAt, now), Ended: optionalMoment(calls[i].EndedAt, now),
+			Seconds: calls[i].Seconds(now), Confirming: calls[i].ID == confirming && calls[i].Open(),
+		}
+		if calls[i].Open() && confirming == uuid.Nil {
+			page.Refresh = view.address(callsRefreshPath, view.After)
+		}
+		page.Calls = append(page.Calls, row)
+	}
+	if confirming != uuid.Nil && !slices.ContainsFunc(page.Calls, func(row templates.CallRow) bool { return row.ID == confirming }) {
+		call, err := p.calls.Find(ctx, account, confirming)
+		if err != nil {
+			return page, err
+		}
+		page.Calls = slices.Insert(page.Calls, 0, templates.CallRow{
+			Call: call, Started: templates.NewMoment(call.StartedAt, now), Ended: optionalMoment(call.EndedAt, now),
+			Seconds: call.Seconds(now), Confirming: call.Open(),
+		})
+	}
+	owner, err := p.accounts.Find(ctx, account)
+	if err != nil {
+		return page, err
+	}
+	page.Limits = owner.Limits
+	if page.Used, err = p.calls.Used(ctx, account, uuid.Nil); err != nil {
+		return page, err
+	}
+	agents, err := p.agents.List(ctx, account, models.Page{Limit: models.MaxAgents})
+	if err != nil {
+		return page, err
+	}
+	page.Agents = agents.Items
+	if page.Keys, err = p.keys.Active(ctx, account); err != nil || view.KeyID == uuid.Nil {
+		return page, err
+	}
+	if !slices.ContainsFunc(page.Keys, func(key models.Key) bool { return key.ID == view.KeyID }) {
+		key, err := p.keys.Find(ctx, account, view.KeyID)
+		if err != nil {
+			return page, err
+		}
+		page.Keys = append(page.Keys, key)
+	}
+	return page, nil
+}
+
+// newEnd asks whether to end a call.
+func (p *callPages) newEnd(c *gin.Context) error {
+	page, err := p.page(c, idOf(c))
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// createEnd ends a call.
+func (p *callPages) createEnd(c *gin.Context) error {
+	if _, err := p.calls.End(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), actorOf(c)); err != nil {
+		return err
+	}
+	page, err := p.page(c, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{notice: "The call ends.", fragment: page, location: callsPath})
+}
+
+// callColumns are the names of the API's fields.
+var callColumns = []string{"id", "agentId", "keyId", "userId", "startedAt", "endedAt", "seconds", "endReason", "exact"}
+
+// export sends the account's calls as CSV, newest first, with one batch in memory at a time.
+func (p *callPages) export(c *gin.Context) error {
+	view, err := p.view(c)
+	if err != nil {
+		return err
+	}
+	view.Limit, view.After = exportBatch, models.CallPlace{}
+	calls, err := p.exportedBatch(c, view.CallPage)
+	if err != nil {
+		return err
+	}
+	p.startCSV(c, "calls")
+	lines := csvLine(callColumns)
+	for {
+		for i := range calls {
+			lines += csvLine(callCells(calls[i].Element(p.Now())))
+		}
+		if sendCSV(c, lines) != nil || len(calls) < exportBatch {
+			return nil // the client disconnected, or has everything
+		}
+		lines, view.After = "", calls[len(calls)-1].Place()
+		if calls, err = p.exportedBatch(c, view.CallPage); err != nil {
+			_ = c.Error(err)
+			panic(http.ErrAbortHandler) // so that the client does not accept an incomplete file
+		}
+	}
+}
+
+func (p *callPages) exportedBatch(c *gin.Context, page models.CallPage) (calls []models.Call, err error) {
+	p.withDeadline(c, func() { calls, err = p.calls.List(c.Request.Context(), page) })
+	return calls, err
+}
+
+func callCells(call models.CallElement) []string {
+	user, ended, reason := "", "", ""
+	if call.UserID != nil {
+		user = *call.UserID
+	}
+	if call.EndedAt != nil {
+		ended, reason = call.EndedAt.Format(time.RFC3339Nano), string(*call.EndReason)
+	}
+	return []string{
+		call.ID.String(), call.AgentID.String(), call.KeyID.String(), user, call.StartedAt.Format(time.RFC3339Nano), ended,
+		strconv.FormatInt(call.Seconds, 10), reason, strconv.FormatBool(call.Exact),
+	}
+}

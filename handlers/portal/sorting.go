@@ -1,0 +1,63 @@
+package portal
+
+import (
+	"slices"
+	"strings"
+
+	"portal/templates"
+)
+
+// tableColumn is a column by which a table can be sorted.
+type tableColumn[T any] struct {
+	id, name   string
+	rank       func(T) string
+	descending bool // the first choice; the second one is the reverse
+}
+
+// sortTable sorts rows by the column that order names, reversed after a "-", and returns the
+// headers of the columns. If there is no such column, initial sorts. Rows that are equal keep their
+// order.
+func sortTable[T any](rows []T, columns []tableColumn[T], order, initial string, address func(order string) string) []templates.Column {
+	id, reversed := strings.CutPrefix(order, "-")
+	if !slices.ContainsFunc(columns, func(column tableColumn[T]) bool { return column.id == id }) {
+		id, reversed = initial, false
+	}
+	headers := make([]templates.Column, len(columns))
+	for i, column := range columns {
+		headers[i] = templates.Column{ID: column.id, Name: column.name, URL: address(column.id)}
+		if column.id != id {
+			continue
+		}
+		descending := column.descending != reversed
+		headers[i].Order = "ascending"
+		if descending {
+			headers[i].Order = "descending"
+		}
+		if !reversed {
+			headers[i].URL = address("-" + column.id)
+		}
+		sortByRank(rows, column.rank, descending)
+	}
+	return headers
+}
+
+// sortByRank sorts rows by a text that it makes once for each row.
+func sortByRank[T any](rows []T, rank func(T) string, descending bool) {
+	type ranked struct {
+		row  T
+		rank string
+	}
+	sorted := make([]ranked, len(rows))
+	for i, row := range rows {
+		sorted[i] = ranked{row, rank(row)}
+	}
+	slices.SortStableFunc(sorted, func(a, b ranked) int {
+		if descending {
+			a, b = b, a
+		}
+		return strings.Compare(a.rank, b.rank)
+	})
+	for i := range sorted {
+		rows[i] = sorted[i].row
+	}
+}

@@ -1,0 +1,186 @@
+// Package publickeys fetches the public keys that a signer publishes at a URL, and keeps them. It
+// imports nothing of ours.
+package publickeys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxAge     = 24 * time.Hour  // then the keys are fetched again
+	pause      = time.Minute     // between two fetches
+	unknownAge = time.Hour       // in which an unknown identifier causes no second fetch
+	timeout    = 5 * time.Second // of a fetch
+	maxSize    = 1 << 20         // bytes of a response
+	maxID      = 256             // bytes of an identifier
+	maxWaiting = 64              // callers that fetch or wait for it; others get ErrBusy
+)
+
+var (
+	// ErrUnknown means that the signer publishes no key with the identifier.
+	ErrUnknown = errors.New("unknown public key")
+	// ErrBusy means that too many callers wait for the signer.
+	ErrBusy = errors.New("too many callers wait for public keys")
+)
+
+// MissingError means that no keys have been fetched yet.
+type MissingError struct {
+	RetryAfter time.Duration // until the next fetch
+	Cause      error         // nil if the caller came between two fetches
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	if e.Cause == nil {
+		return "the public keys are missing"
+	}
+	return "the public keys are missing: " + e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *MissingError) Unwrap() error { return e.Cause }
+
+// Config describes a signer.
+type Config[K any] struct {
+	URL    string
+	Parse  func(body []byte) (map[string]K, error) // returns the keys of a response by their identifiers
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Keys are the public keys of a signer. They are fetched when they are needed, so that the portal
+// starts without the signer. Keys is safe for concurrent use.
+type Keys[K any] struct {
+	config Config[K]
+	host   string // for the log, because the query of the URL may be secret
+	client *http.Client
+
+	known   atomic.Pointer[fetched[K]] // nil: none was ever fetched
+	waiting chan struct{}              // has a value of each caller that fetches or waits for it
+	turn    sync.Mutex                 // of the caller that may fetch
+	tried   time.Time                  // the last fetch; turn guards it
+	unknown map[string]time.Time       // when a fetch did not find an identifier; turn guards it
+}
+
+// fetched are the keys of one response.
+type fetched[K any] struct {
+	keys map[string]K
+	at   time.Time
+}
+
+// New returns the keys of a signer without fetching them.
+func New[K any](config Config[K]) *Keys[K] {
+	k := &Keys[K]{config: config, waiting: make(chan struct{}, maxWaiting), unknown: map[string]time.Time{}}
+	k.client = &http.Client{
+		Timeout: timeout,
+		// A redirect could lead to an address without TLS.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if u, err := url.Parse(config.URL); err == nil {
+		k.host = u.Host
+	}
+	return k
+}
+
+// Get returns the key with this identifier. If the keys are old or do not have the identifier, Get
+// fetches them, but at most once a minute for all callers, and once an hour for an identifier that
+// stays unknown. While the signer does not answer, the old keys are used. The error is [ErrUnknown],
+// [ErrBusy] or a [MissingError].
+func (k *Keys[K]) Get(ctx context.Context, id string) (key K, err error) {
+	if key, _, fresh := k.lookUp(id); fresh {
+		return key, nil
+	}
+	if len(id) > maxID {
+		return key, ErrUnknown
+	}
+	select {
+	case k.waiting <- struct{}{}:
+		defer func() { <-k.waiting }()
+		return k.fetchFor(ctx, id)
+	default:
+		return key, ErrBusy
+	}
+}
+
+// fetchFor is Get for a key that is old or missing, which it fetches first.
+func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
+	k.turn.Lock() // for at most the time limit of a fetch
+	defer k.turn.Unlock()
+	key, found, fresh := k.lookUp(id) // another caller may have fetched it
+	if fresh {
+		return key, nil
+	}
+	var failure error
+	now := k.config.Now()
+	maps.DeleteFunc(k.unknown, func(_ string, since time.Time) bool { return now.Sub(since) >= unknownAge })
+	if _, unknown := k.unknown[id]; !unknown && (k.tried.IsZero() || now.Sub(k.tried) >= pause) {
+		k.tried = now
+		// The fetch must not end when the caller leaves.
+		failure = k.fetch(context.WithoutCancel(ctx))
+		if failure != nil {
+			k.config.Logger.WarnContext(ctx, "cannot fetch the public keys", slog.String("host", k.host), slog.Any("cause", failure))
+		}
+		key, found, _ = k.lookUp(id)
+		if failure == nil && !found {
+			k.unknown[id] = now // at most one for each fetch
+		}
+	}
+	switch {
+	case found:
+		return key, nil
+	case k.known.Load() == nil:
+		return key, &MissingError{k.tried.Add(pause).Sub(k.config.Now()), failure}
+	default:
+		return key, ErrUnknown
+	}
+}
+
+// lookUp returns a key, whether there is one, and whether it need not be fetched again.
+func (k *Keys[K]) lookUp(id string) (key K, found, fresh bool) {
+	known := k.known.Load()
+	if known == nil {
+		return key, false, false
+	}
+	key, found = known.keys[id]
+	return key, found, found && k.config.Now().Sub(known.at) < maxAge
+}
+
+// fetch replaces the keys by those of the signer.
+func (k *Keys[K]) fetch(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.config.URL, http.NoBody)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := k.client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err // without the URL
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", response.StatusCode)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, maxSize))
+	if err != nil {
+		return err
+	}
+	keys, err := k.config.Parse(body)
+	if err != nil {
+		return err
+	}
+	k.known.Store(&fetched[K]{keys, k.config.Now()})
+	return nil
+}

@@ -1,0 +1,281 @@
+// Package webhooks sends the events that wait in the queue of package models to the URLs of accounts.
+// Each instance of the portal runs one [Sender], and the queue leases each delivery to one of them at
+// a time.
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/webhook"
+)
+
+const (
+	pollInterval = time.Second
+	// attemptTimeout limits an attempt, from the name of the host to the end of the response.
+	attemptTimeout = 15 * time.Second
+	// stopTimeout is how long the attempts in progress may take after a stop.
+	stopTimeout = 3 * time.Second
+
+	// The attempts at a time of this instance, of an account and of an endpoint. Receivers that
+	// hang hold only those of their account.
+	maxAttempts         = 32
+	maxAccountAttempts  = 8
+	maxEndpointAttempts = 4
+
+	maxResponseHeader = 16 << 10 // bytes
+	maxResponse       = 1 << 10  // bytes that are read
+	shownResponse     = 200      // characters that are kept
+)
+
+// Sender sends webhooks.
+type Sender struct {
+	store  *models.Store
+	logger *slog.Logger
+	now    func() time.Time
+	poll   time.Duration
+
+	// Of each scheme, because http is for loopback addresses alone.
+	encrypted, unencrypted *http.Client
+
+	ended chan struct{} // an attempt has ended
+
+	mu        sync.Mutex
+	endpoints map[uuid.UUID]int // attempts in progress
+	accounts  map[uuid.UUID]int
+
+	delivered, failed atomic.Uint64
+}
+
+// Stats count attempts since the start of the process.
+type Stats struct {
+	Delivered uint64
+	Failed    uint64
+}
+
+// New returns a sender of the store's webhooks, which are not off. The clock is that of signatures;
+// nil means time.Now.
+func New(store *models.Store, logger *slog.Logger, now func() time.Time) *Sender {
+	if now == nil {
+		now = time.Now
+	}
+	guard := store.Webhooks.Guard()
+	return &Sender{
+		store: store, logger: logger, now: now, poll: pollInterval,
+		encrypted: newClient(guard, false), unencrypted: newClient(guard, true),
+		ended: make(chan struct{}, 1), endpoints: map[uuid.UUID]int{}, accounts: map[uuid.UUID]int{},
+	}
+}
+
+// newClient returns a client that follows no redirect, uses no proxy and connects anew for each
+// request, so that the guard sees the address of each one.
+func newClient(guard *webhook.Guard, unencrypted bool) *http.Client {
+	dialer := &net.Dialer{Control: guard.Control(unencrypted)}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true,
+			MaxResponseHeaderBytes: maxResponseHeader, TLSHandshakeTimeout: attemptTimeout,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       attemptTimeout,
+	}
+}
+
+// Stats returns the counts.
+func (s *Sender) Stats() Stats { return Stats{s.delivered.Load(), s.failed.Load()} }
+
+// Run sends webhooks until ctx ends. After that, the attempts in progress have three seconds. What
+// takes longer is sent again after its lease.
+func (s *Sender) Run(ctx context.Context) {
+	sending, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	var attempts sync.WaitGroup
+	for ctx.Err() == nil {
+		started, err := s.start(ctx, sending, &attempts)
+		if err != nil && ctx.Err() == nil {
+			s.logger.ErrorContext(ctx, "cannot use the queue of webhooks", slog.Any("cause", err))
+		}
+		if started {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.ended:
+		case <-time.After(s.poll):
+		}
+	}
+	timer := time.AfterFunc(stopTimeout, abandon)
+	defer timer.Stop()
+	attempts.Wait()
+}
+
+// start claims a delivery and begins to send it, and reports whether it did.
+func (s *Sender) start(ctx, sending context.Context, attempts *sync.WaitGroup) (bool, error) {
+	endpoints, accounts, free := s.busy()
+	if !free {
+		return false, nil
+	}
+	claiming, cancel := context.WithTimeout(ctx, s.store.Timeout())
+	defer cancel()
+	content, err := s.store.Webhooks.Claim(claiming, endpoints, accounts)
+	if errors.Is(err, models.ErrNoDelivery) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.count(content.Delivery, 1)
+	attempts.Go(func() {
+		defer func() {
+			s.count(content.Delivery, -1)
+			select {
+			case s.ended <- struct{}{}:
+			default:
+			}
+		}()
+		result := s.send(sending, content)
+		if sending.Err() != nil {
+			return // the outcome is unknown, so the lease stays
+		}
+		s.finish(sending, content.Delivery, result)
+	})
+	return true, nil
+}
+
+// busy returns the endpoints and the accounts with as many attempts as they may have at a time, and
+// whether this instance has room for another one.
+func (s *Sender) busy() (endpoints, accounts []uuid.UUID, free bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := 0
+	for id, n := range s.endpoints {
+		if all += n; n >= maxEndpointAttempts {
+			endpoints = append(endpoints, id)
+		}
+	}
+	for id, n := range s.accounts {
+		if n >= maxAccountAttempts {
+			accounts = append(accounts, id)
+		}
+	}
+	return endpoints, accounts, all < maxAttempts
+}
+
+func (s *Sender) count(d models.Delivery, change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.endpoints[d.EndpointID] += change; s.endpoints[d.EndpointID] == 0 {
+		delete(s.endpoints, d.EndpointID)
+	}
+	if s.accounts[d.AccountID] += change; s.accounts[d.AccountID] == 0 {
+		delete(s.accounts, d.AccountID)
+	}
+}
+
+// send makes one attempt.
+func (s *Sender) send(ctx context.Context, content models.DeliveryContent) models.DeliveryResult {
+	switch {
+	case content.Body == nil:
+		return models.DeliveryResult{Text: "The event no longer exists."}
+	case len(content.Secrets) == 0:
+		return models.DeliveryResult{Text: "The signing secret cannot be read. Rotate it."}
+	}
+	// The rules may have become stricter since the URL was saved.
+	if message := s.store.Webhooks.Guard().CheckURL(content.URL); message != "" {
+		return models.DeliveryResult{Text: message}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, content.URL, bytes.NewReader(content.Body))
+	if err != nil {
+		return models.DeliveryResult{Text: "The URL is invalid."}
+	}
+	at, id := s.now(), content.EventID.String()
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "Portal-Webhooks/1",
+		"webhook-id": id, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10),
+		"webhook-signature": webhook.Sign(id, at, content.Body, content.Secrets...),
+	} {
+		request.Header.Set(name, value)
+	}
+	client := s.encrypted
+	if request.URL.Scheme == "http" {
+		client = s.unencrypted
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return models.DeliveryResult{Text: reason(err)}
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	return models.DeliveryResult{
+		Status: response.StatusCode, Text: shown(text), RetryAfter: retryAfter(response.Header.Get("Retry-After"), at),
+		Gone: response.StatusCode == http.StatusGone,
+	}
+}
+
+// finish records the outcome of an attempt. The log has nothing of the request or the response.
+func (s *Sender) finish(ctx context.Context, d models.Delivery, result models.DeliveryResult) {
+	outcome := &s.failed
+	if result.Succeeded() {
+		outcome = &s.delivered
+	}
+	outcome.Add(1)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.store.Timeout())
+	defer cancel()
+	if err := s.store.Webhooks.Finish(ctx, d, result); err != nil {
+		s.logger.ErrorContext(ctx, "cannot record a delivery; it will be sent again", slog.String("endpoint", d.EndpointID.String()), slog.Any("cause", err))
+	}
+}
+
+// reason says why there was no response, without the URL.
+func reason(err error) string {
+	var unresolved *net.DNSError
+	switch timeout, _ := errors.AsType[net.Error](err); {
+	case errors.Is(err, webhook.ErrAddress), errors.Is(err, webhook.ErrOwnAddress):
+		return "The portal does not send webhooks to this address."
+	case timeout != nil && timeout.Timeout():
+		return "There was no response within 15 seconds."
+	case errors.As(err, &unresolved):
+		return "The name of the host was not found."
+	case strings.Contains(err.Error(), "tls:") || strings.Contains(err.Error(), "x509:"):
+		return "The certificate is not valid, or TLS failed."
+	}
+	return "The connection failed."
+}
+
+// shown returns the first characters of a response as text.
+func shown(response []byte) string {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(string(response), "�"))
+	runes := []rune(strings.TrimSpace(text))
+	return string(runes[:min(len(runes), shownResponse)])
+}
+
+// retryAfter returns the wait in a header Retry-After (RFC 9110, section 10.2.3), or 0.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
+}

@@ -1,0 +1,275 @@
+package models
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Accounts are the customers.
+type Accounts struct {
+	db        *DB
+	passwords *passwords
+}
+
+// Create creates an account and its first user, who is an owner. The error may be an
+// [*InvalidError] for the field "name", "email" or "password", or [ErrEmailTaken].
+func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
+	name, err := cleanName("name", "Name", n.Name)
+	if err != nil {
+		return Account{}, err
+	}
+	email, err := cleanEmail(n.Email)
+	if err != nil {
+		return Account{}, err
+	}
+	if err := checkPassword(n.Password, email, name); err != nil {
+		return Account{}, err
+	}
+	hash, err := a.passwords.hash(ctx, knownPlace(email), n.Password)
+	if err != nil {
+		return Account{}, err
+	}
+	return inTx(ctx, a.db, "create account", func(ctx context.Context, tx Tx) (Account, error) {
+		account := Account{ID: newID(), Name: name, CreatedAt: tx.Now()}
+		if err := tx.Insert(ctx, &account); err != nil {
+			return Account{}, err
+		}
+		_, err := insertUser(ctx, tx, User{
+			AccountID: account.ID, Email: email, EmailProvenAt: &account.CreatedAt, PasswordHash: hash, Role: RoleOwner,
+		})
+		return account, err
+	})
+}
+
+// FindByEmail returns the account of the user with this email, or [ErrAccountNotFound]. It is for
+// operators.
+func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, error) {
+	var account Account
+	err := a.db.NewSelect().Model(&account).Where(notErased).
+		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", hashEmail(email)).Scan(ctx)
+	return account, notFound("find account", err, ErrAccountNotFound)
+}
+
+// Find returns an account, or [ErrAccountNotFound]. It is for operators.
+func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
+	return findAccount(ctx, a.db, id)
+}
+
+// notErased is the condition that the account is not being erased.
+const notErased = "NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.id = account.id AND finished_at IS NULL)"
+
+func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
+	var account Account
+	err := db.NewSelect().Model(&account).Where("id = ?", id).Where(notErased).Scan(ctx)
+	return account, notFound("find account", err, ErrAccountNotFound)
+}
+
+// List returns a page of all accounts, by id. It is for operators.
+func (a *Accounts) List(ctx context.Context, page Page) (List[Account], error) {
+	accounts := []Account{}
+	err := page.byID(a.db.NewSelect().Model(&accounts)).Where(notErased).Scan(ctx)
+	return cut(accounts, page), failed("list accounts", err)
+}
+
+// Summaries is [Accounts.List] with the numbers of keys and users.
+func (a *Accounts) Summaries(ctx context.Context, page Page) (List[AccountSummary], error) {
+	accounts := []AccountSummary{}
+	keys := a.db.NewSelect().TableExpr("api_keys AS api_key").Where("api_key.account_id = account.id")
+	err := page.byID(a.db.NewSelect().Model(&accounts).ColumnExpr("?TableColumns")).Where(notErased).
+		ColumnExpr("(?) AS keys", keys.Clone().ColumnExpr("count(*)").Where(activeKey, a.db.Now())).
+		ColumnExpr("(SELECT count(*) FROM users WHERE account_id = account.id AND removed_at IS NULL) AS users").
+		ColumnExpr("(?) AS last_used_at", keys.Clone().ColumnExpr("max(last_use.used_at)").Join(joinLastUses)).
+		Scan(ctx)
+	return cut(accounts, page), failed("list accounts", err)
+}
+
+// Empty reports whether the store has no accounts.
+func (a *Accounts) Empty(ctx context.Context) (bool, error) {
+	exists, err := a.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
+	if err != nil {
+		return false, failed("look for accounts", err)
+	}
+	return !exists, nil
+}
+
+// Put creates the account with this id, or renames it, and then disables or enables it, unless
+// disabled is nil, and sets the limits of its calls, unless limits is nil. For each change it records an activity. If Put has created the account, which
+// then has no users, it reports true. The error may be an [*InvalidError] for the field "name".
+func (a *Accounts) Put(
+	ctx context.Context, id uuid.UUID, name string, disabled *bool, limits *Limits, actor Actor,
+) (account Account, created bool, err error) {
+	if name, err = cleanName("name", "Name", name); err != nil {
+		return Account{}, false, err
+	}
+	err = a.db.InTx(ctx, "put account", func(ctx context.Context, tx Tx) error {
+		if created, err = insertAccount(ctx, tx, Account{ID: id, Name: name, CreatedAt: tx.Now()}, actor); err != nil {
+			return err
+		}
+		if !created {
+			if err := renameAccount(ctx, tx, id, name, actor); err != nil {
+				return err
+			}
+		}
+		if disabled != nil {
+			if err := setAccountDisabled(ctx, tx, id, *disabled, actor); err != nil {
+				return err
+			}
+		}
+		if limits != nil {
+			if err := setAccountLimits(ctx, tx, id, *limits, actor); err != nil {
+				return err
+			}
+		}
+		account, err = findAccount(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return Account{}, false, err
+	}
+	return account, created, nil
+}
+
+// Rename renames an account and records the activity, unless it has the name. The error may be an
+// [*InvalidError] for the field "name", [ErrAccountNotFound] or [ErrNotOwner].
+func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor Actor) error {
+	name, err := cleanName("name", "Name", name)
+	if err != nil {
+		return err
+	}
+	return a.db.InTx(ctx, "rename account", func(ctx context.Context, tx Tx) error {
+		if err := renameAccount(ctx, tx, id, name, actor); err != nil {
+			return err
+		}
+		return checkOwner(ctx, tx, id, actor)
+	})
+}
+
+// SetDisabled disables or enables an account and records the activity, unless nothing changes.
+// Disabling ends the sessions and sign-in links of the account's users. If there is no such
+// account, the error is [ErrAccountNotFound]. SetDisabled is for operators.
+func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
+	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx Tx) error {
+		if _, err := findAccount(ctx, tx, id); err != nil {
+			return err
+		}
+		return setAccountDisabled(ctx, tx, id, disabled, actor)
+	})
+}
+
+// SetLimits sets the limits of the account's calls and records the old and new ones, unless nothing
+// changes. The error may be [ErrAccountNotFound] or those of [CheckLimits]. It is for operators.
+func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits Limits, actor Actor) (Account, error) {
+	return inTx(ctx, a.db, "limit account", func(ctx context.Context, tx Tx) (Account, error) {
+		if err := setAccountLimits(ctx, tx, id, limits, actor); err != nil {
+			return Account{}, err
+		}
+		return findAccount(ctx, tx, id)
+	})
+}
+
+func setAccountLimits(ctx context.Context, tx Tx, id uuid.UUID, limits Limits, actor Actor) error {
+	if err := CheckLimits(limits); err != nil {
+		return err
+	}
+	if err := tx.lockAccount(ctx, id); err != nil {
+		return err
+	}
+	account, err := findAccount(ctx, tx, id)
+	if err != nil || account.Limits == limits {
+		return err
+	}
+	detail := "Limits: " + account.Limits.String() + " → " + limits.String()
+	account.Limits = limits
+	if err := tx.Update(ctx, &account, "limits"); err != nil {
+		return err
+	}
+	return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountLimited, SubjectID: &id, Label: account.Name, Detail: detail})
+}
+
+// insertAccount creates the account unless its id exists, and reports whether it did.
+func insertAccount(ctx context.Context, tx Tx, account Account, actor Actor) (bool, error) {
+	inserted, err := affected(tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx))
+	if err != nil || inserted == 0 {
+		return false, err
+	}
+	return true, tx.Record(ctx, actor, Activity{AccountID: account.ID, Action: ActionAccountCreated, SubjectID: &account.ID, Label: account.Name})
+}
+
+func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor Actor) error {
+	if err := tx.lockAccount(ctx, id); err != nil {
+		return err
+	}
+	account, err := findAccount(ctx, tx, id)
+	if err != nil || account.Name == name {
+		return err
+	}
+	former := account.Name
+	account.Name = name
+	if err := tx.Update(ctx, &account, "name"); err != nil {
+		return err
+	}
+	return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: former})
+}
+
+func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool, actor Actor) error {
+	changed, err := setDisabledAt(ctx, tx, (*Account)(nil), id, disabled)
+	if err != nil || !changed {
+		return err
+	}
+	account, err := findAccount(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if disabled {
+		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
+			return err
+		}
+		return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountDisabled, SubjectID: &id, Label: account.Name})
+	}
+	return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountEnabled, SubjectID: &id, Label: account.Name})
+}
+
+// RequireSecondFactor sets whether every user of the account needs an authenticator app or a
+// passkey, and records the activity unless nothing changes. The error may be [ErrNotOwner], or
+// [ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
+func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
+	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+			return err
+		}
+		if required && actor.Kind != ActorOperator {
+			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor).Exists(ctx)
+			if err != nil {
+				return err
+			}
+			if !has {
+				return ErrNoFactor
+			}
+		}
+		changed, err := affected(tx.NewUpdate().Model((*Account)(nil)).Set("second_factor_required = ?", required).
+			Where("id = ? AND second_factor_required <> ?", accountID, required).Exec(ctx))
+		if err != nil || changed == 0 {
+			return err
+		}
+		action := ActionSecondFactorRequired
+		if !required {
+			action = ActionSecondFactorOptional
+		}
+		return tx.Record(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &accountID})
+	})
+}
+
+// CountFactors counts the users of an account who may sign in, and those of them who have neither
+// an authenticator app nor a passkey.
+func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (people, without int, err error) {
+	err = a.db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("count(*)").
+		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+")").
+		Where("u.account_id = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID).Scan(ctx, &people, &without)
+	return people, without, failed("count second factors", err)
+}

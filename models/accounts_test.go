@@ -1,0 +1,130 @@
+package models_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// acme returns the input of an account with this email. Its password is [password].
+func acme(email string) models.NewAccount {
+	return models.NewAccount{Name: "Acme", Email: email, Password: password}
+}
+
+func TestNewAccountCanSignIn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		if empty, err := f.Accounts.Empty(ctx); !empty || err != nil {
+			t.Errorf("a new database: %t, %v", empty, err)
+		}
+		account, err := f.Accounts.Create(ctx, models.NewAccount{Name: " Acme ", Email: " Ada@Example.com ", Password: password})
+		must(t, err)
+		modelstest.Facts(t, account, map[string]bool{
+			"name":        account.Name == "Acme",
+			"UUIDv7":      account.ID.Version() == 7,
+			"created now": account.CreatedAt.Equal(f.clock.Now()),
+			"enabled":     account.DisabledAt == nil,
+		})
+		if empty, err := f.Accounts.Empty(ctx); empty || err != nil {
+			t.Errorf("with an account: %t, %v", empty, err)
+		}
+		user, err := f.SignIn.VerifyPassword(ctx, "ada@example.com", password, models.Client{Address: "203.0.113.7"})
+		if err != nil || user.AccountID != account.ID || user.Email != "Ada@Example.com" || user.DisabledAt != nil {
+			t.Errorf("%+v, %v", user, err)
+		}
+		for _, email := range []string{"Ada@Example.com", "ada@example.com", " ADA@EXAMPLE.COM\n"} {
+			if found, err := f.Accounts.FindByEmail(ctx, email); err != nil || found.ID != account.ID || found.Name != "Acme" {
+				t.Errorf("%q: %+v, %v", email, found, err)
+			}
+		}
+		for _, email := range []string{"", "ada", "ada@example.org", "ada@example.com%", "a\x00da@example.com", "\xff@example.com"} {
+			if found, err := f.Accounts.FindByEmail(ctx, email); !errors.Is(err, models.ErrAccountNotFound) || found.ID != uuid.Nil {
+				t.Errorf("%q: %+v, %v", email, found, err)
+			}
+		}
+	})
+}
+
+func TestEmailIsUniqueInAnyCase(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		must(t, errOf(f.Accounts.Create(ctx, acme("ada@example.com"))))
+		for _, email := range []string{"ada@example.com", " ADA@Example.COM "} {
+			if account, err := f.Accounts.Create(ctx, acme(email)); !errors.Is(err, models.ErrEmailTaken) || account.ID != uuid.Nil {
+				t.Errorf("%q: %+v, %v", email, account, err)
+			}
+		}
+		f.checkCount(t, 1, "SELECT count(*) FROM accounts")
+		// Unicode's lower case of the Kelvin sign is k, and that of \u0130 is i.
+		must(t, errOf(f.Accounts.Create(ctx, acme("kim@example.com"))))
+		for _, email := range []string{"\u212aim@example.com", "k\u0130m@example.com"} {
+			checkError(t, email, errOf(f.Accounts.FindByEmail(ctx, email)), models.ErrAccountNotFound)
+		}
+		must(t, errOf(f.Accounts.Create(ctx, acme("\u00dcnal@example.com"))))
+		checkError(t, "\u00fcnal", errOf(f.Accounts.Create(ctx, acme("\u00fcnal@example.com"))), models.ErrEmailTaken)
+	})
+}
+
+func TestInvalidAccountIsRefused(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		for name, test := range map[string]struct {
+			account models.NewAccount
+			field   string
+		}{
+			"no name":                  {models.NewAccount{Name: " ", Email: "a@example.com", Password: password}, "name"},
+			"a long name":              {models.NewAccount{Name: strings.Repeat("a", 101), Email: "a@example.com", Password: password}, "name"},
+			"a name of two lines":      {models.NewAccount{Name: "a\nb", Email: "a@example.com", Password: password}, "name"},
+			"no email":                 {acme(""), "email"},
+			"not an email":             {acme("ada"), "email"},
+			"no local part":            {acme("@example.com"), "email"},
+			"two emails":               {acme("a@example.com, b@example.com"), "email"},
+			"a name with an email":     {acme("Ada <a@example.com>"), "email"},
+			"a line break inside":      {acme("a@example.com\nb"), "email"},
+			"a NUL":                    {acme("a\x00@example.com"), "email"},
+			"not UTF-8":                {acme("\xff@example.com"), "email"},
+			"an invisible character":   {acme("a\u200bda@example.com"), "email"},
+			"an invisible domain":      {acme("ada@\u3164.com"), "email"},
+			"a right-to-left override": {acme("\u202eada@example.com"), "email"},
+			"an invisible name":        {models.NewAccount{Name: "\u2060", Email: "a@example.com", Password: password}, "name"},
+			"too long":                 {acme(strings.Repeat("a", 250) + "@example.com"), "email"},
+			"no password":              {models.NewAccount{Name: "Acme", Email: "a@example.com"}, "password"},
+			"11 characters":            {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: "elf letters"}, "password"},
+			"11 wide characters":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("é", 11)}, "password"},
+			"129 characters":           {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("a", 129)}, "password"},
+			"password not UTF-8":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
+		} {
+			account, err := f.Accounts.Create(t.Context(), test.account)
+			checkInvalid(t, name, err, test.field)
+			if account.ID != uuid.Nil {
+				t.Errorf("%s: %+v", name, account)
+			}
+			if test.account.Password != "" && err != nil && strings.Contains(err.Error(), test.account.Password) {
+				t.Errorf("%s: the error repeats the password: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestOwnersRenameTheAccount(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, owner := t.Context(), f.customer(t)
+		member, _ := f.newMember(t, owner)
+		checkError(t, "by a member", f.Accounts.Rename(ctx, owner.ID, "Theirs", member.actor), models.ErrNotOwner)
+		checkError(t, "by another account's owner", f.Accounts.Rename(ctx, owner.ID, "Theirs", f.customer(t).actor), models.ErrNotOwner)
+		for range 2 {
+			must(t, f.Accounts.Rename(ctx, owner.ID, " Renamed ", owner.actor))
+		}
+		checkError(t, "unknown", f.Accounts.Rename(ctx, uuid.New(), "Renamed", models.Operator()), models.ErrAccountNotFound)
+		checkInvalid(t, "an empty name", f.Accounts.Rename(ctx, owner.ID, "", owner.actor), "name")
+		account, err := f.Accounts.Find(ctx, owner.ID)
+		recorded := f.recorded(t, owner, models.ActionAccountRenamed)
+		if err != nil || account.Name != "Renamed" || len(recorded) != 1 || recorded[0].FormerLabel != owner.Name {
+			t.Errorf("%+v, %v, recorded %+v", account, err, recorded)
+		}
+	})
+}

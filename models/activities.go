@@ -1,0 +1,171 @@
+package models
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// ActivityLog is the append-only log of what users, operators and visitors did in an account.
+type ActivityLog struct {
+	db *DB
+
+	heldBack time.Duration // in reports
+}
+
+// ActivityPage selects a page of the activity log.
+type ActivityPage struct {
+	Before uuid.UUID // return only activities before this Position; zero for the first page
+	Limit  int       // the maximum number of activities
+
+	// Only activities that match all of these are returned. A zero value matches every
+	// activity.
+	Actions     []Action
+	ActorKind   ActorKind
+	ActorID     uuid.UUID // the user
+	KeyID       uuid.UUID // the key that is the subject
+	From, Until time.Time // Until is exclusive
+	Search      string    // part of a label, user or address, or the last four characters of a key
+}
+
+// List returns a page of the account's activity log, the newest first. A repeated activity has the
+// place and time of its last repeat.
+func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
+	// Two queries, because each of them has an index for its order.
+	once, err := l.query(ctx, accountID, page, "activity.id", "activity.at", func(query *bun.SelectQuery) *bun.SelectQuery {
+		return query.Where("activity.action NOT IN (?)", bun.List(repeatable))
+	})
+	if err != nil {
+		return nil, err
+	}
+	repeated, err := l.query(ctx, accountID, page, "r.last_id", "r.last_at", func(query *bun.SelectQuery) *bun.SelectQuery {
+		return query.ColumnExpr("r.repeats, r.elsewhere").
+			Join("JOIN activity_repeats AS r ON r.activity_id = activity.id").Where("r.account_id = ?", accountID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	activities := once
+	activities = append(activities, repeated...)
+	// Positions are UUIDv7, so they sort by time.
+	slices.SortFunc(activities, func(a, b Activity) int { return compareIDs(b.Position, a.Position) })
+	return activities[:min(page.Limit, len(activities))], nil
+}
+
+// selectActivities selects activities with the names of their actors and the leaks of their subjects.
+func selectActivities(db bun.IDB, into *[]Activity) *bun.SelectQuery {
+	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' WHEN ? THEN 'The portal' ELSE 'Someone' END) AS actor_name", ActorOperator, ActorSystem).
+		ColumnExpr("COALESCE(k.leak_reporter, '') AS leak_reporter, COALESCE(k.leak_url, '') AS leak_url").
+		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
+		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id")
+}
+
+// query returns a page of the activities that filter selects, with these columns as their position
+// and time.
+func (l *ActivityLog) query(
+	ctx context.Context, accountID uuid.UUID, page ActivityPage, position, at bun.Ident, filter func(*bun.SelectQuery) *bun.SelectQuery,
+) ([]Activity, error) {
+	activities := []Activity{}
+	query := selectActivities(l.db, &activities).
+		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
+		ColumnExpr("? AS position, ? AS last_at", position, at).
+		Join("LEFT JOIN api_keys AS replaced ON replaced.id = k.replaces_id AND replaced.account_id = activity.account_id AND activity.action = ?", ActionKeyGenerated).
+		Apply(filter).
+		Where("activity.account_id = ?", accountID).
+		OrderExpr("? DESC", position).Limit(int64(page.Limit))
+	if page.Before != uuid.Nil {
+		query = query.Where("? < ?", position, page.Before)
+	}
+	if err := page.filter(query, at).Scan(ctx); err != nil {
+		return nil, failed("list activity", err)
+	}
+	for i := range activities {
+		activities[i].At = activities[i].LastAt
+	}
+	return activities, nil
+}
+
+// ActivityReport selects a page of a report of activities.
+type ActivityReport struct {
+	AccountID   uuid.UUID // zero: all accounts, for operators
+	After       uuid.UUID // the last activity of the previous page; zero for the first page
+	From, Until time.Time // Until is exclusive
+	Limit       int       // the maximum number of activities
+}
+
+const (
+	// activityHeldBack is how old an activity is before a report has it. Ids sort by time, but
+	// clocks differ by up to maxClockSkew, and a transaction lasts up to 10 s until others see its
+	// activities. All activities below the newest one of a report are therefore in it: none
+	// appears behind a reader's back.
+	activityHeldBack = 30 * time.Second
+	// idSlack is more than the time of an activity and that in its id differ by.
+	idSlack = time.Hour
+)
+
+// Report returns a page of activities, the oldest first. An activity is in it once, with the time of
+// the first repeat and the number of repeats at this time.
+func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activity, error) {
+	now, err := l.db.clockNow(ctx)
+	if err != nil {
+		return nil, failed("report activity", err)
+	}
+	activities := []Activity{}
+	query := selectActivities(l.db, &activities).
+		ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
+		Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
+		Where("activity.id < ?", lowestID(now.Add(-l.heldBack))).
+		OrderExpr("activity.id").Limit(int64(page.Limit))
+	if page.AccountID != uuid.Nil {
+		query = query.Where("activity.account_id = ?", page.AccountID)
+	}
+	if page.After != uuid.Nil {
+		query = query.Where("activity.id > ?", page.After)
+	}
+	// The ranges of ids bound what the statement reads.
+	if !page.From.IsZero() {
+		query = query.Where("activity.at >= ? AND activity.id >= ?", page.From, lowestID(page.From.Add(-idSlack)))
+	}
+	if !page.Until.IsZero() {
+		query = query.Where("activity.at < ? AND activity.id < ?", page.Until, lowestID(page.Until.Add(idSlack)))
+	}
+	return activities, failed("report activity", query.Scan(ctx))
+}
+
+func (p ActivityPage) filter(query *bun.SelectQuery, at bun.Ident) *bun.SelectQuery {
+	if len(p.Actions) > 0 {
+		query = query.Where("activity.action IN (?)", bun.List(p.Actions))
+	}
+	if p.ActorKind != "" {
+		query = query.Where("activity.actor_kind = ?", p.ActorKind)
+	}
+	if p.ActorID != uuid.Nil {
+		query = query.Where("activity.actor_id = ?", p.ActorID)
+	}
+	if p.KeyID != uuid.Nil {
+		query = query.Where("activity.subject_id = ?", p.KeyID)
+	}
+	if !p.From.IsZero() {
+		query = query.Where("? >= ?", at, p.From)
+	}
+	if !p.Until.IsZero() {
+		query = query.Where("? < ?", at, p.Until)
+	}
+	if p.Search != "" {
+		pattern := "%" + likeEscaper.Replace(p.Search) + "%"
+		query = query.WhereGroup(" AND ", func(query *bun.SelectQuery) *bun.SelectQuery {
+			for _, column := range []string{"activity.label", "activity.former_label", "u.email", "activity.address"} {
+				query = query.WhereOr("LOWER(?) LIKE LOWER(?) ESCAPE '!'", bun.Ident(column), pattern)
+			}
+			return query.WhereOr("k.last_four = ?", p.Search)
+		})
+	}
+	return query
+}
+
+var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")

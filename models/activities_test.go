@@ -1,0 +1,211 @@
+package models_test
+
+import (
+	"encoding/binary"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		start := f.clock.Now()
+		type line struct {
+			action  models.Action
+			subject uuid.UUID
+			label   string
+			actor   string
+			address string
+			at      time.Time
+		}
+		var want []line
+		did := func(action models.Action, subject uuid.UUID, label string, actor models.Actor) {
+			name := "Operator"
+			if actor.Kind == models.ActorUser {
+				name = c.user.Email
+			}
+			want = slices.Insert(want, 0, line{action: action, subject: subject, label: label, actor: name, address: actor.Address, at: f.clock.Now()})
+			f.clock.Advance(time.Minute)
+		}
+
+		token := modelstest.Value(f.SignIn.Start(ctx, c.user, models.Client{Address: "203.0.113.7"}))(t).Token
+		session := modelstest.Value(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"}))(t)
+		did(models.ActionSignedIn, session.ID, "", c.actor)
+		key, _ := f.key(t, c)
+		did(models.ActionKeyGenerated, key.ID, "production", c.actor)
+		agent := f.agent(t, c)
+		did(models.ActionAgentCreated, agent.ID, "Reception", c.actor)
+		// Renaming the subjects does not change their recorded labels.
+		f.exec(t, "UPDATE api_keys SET label = 'renamed'")
+		f.exec(t, "UPDATE agents SET name = 'renamed'")
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, models.Operator())))
+		did(models.ActionAgentRemoved, agent.ID, "renamed", models.Operator())
+		elsewhere := models.UserActor(c.user.ID, "2001:db8::7")
+		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", elsewhere)))
+		did(models.ActionKeyRevoked, key.ID, "renamed", elsewhere)
+		must(t, f.Sessions.End(ctx, c.ID, session.ID, c.actor))
+		did(models.ActionSignedOut, session.ID, "", c.actor)
+
+		f.key(t, f.customer(t)) // not listed: it belongs to another account
+		activities := f.activities(t, c)
+		var lines []line
+		for _, a := range activities {
+			if a.AccountID != c.ID || a.SubjectID == nil || a.ID.Version() != 7 || (a.ActorID == nil) != (a.ActorKind == models.ActorOperator) {
+				t.Fatalf("%+v", a)
+			}
+			lines = append(lines, line{action: a.Action, subject: *a.SubjectID, label: a.Label, actor: a.ActorName, address: a.Address, at: a.At.UTC()})
+		}
+		if !slices.Equal(lines, want) {
+			t.Errorf("%d recorded since %v:\n%+v\nwant\n%+v", len(lines), start, lines, want)
+		}
+	})
+}
+
+func TestActivitiesInPages(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		if activities, err := f.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
+			t.Errorf("an account without activities: %v, %v", activities, err)
+		}
+		member := f.member(t, c, models.RoleMember)
+		for i := range 4 {
+			for _, user := range []models.User{c.user, member} {
+				signIn(t, f.Store, user.Email, wrongPassword, address(i), models.ErrWrongCredentials)
+				eventually(t, "it is recorded", func() bool {
+					last := f.activities(t, c)[0]
+					return last.Label == user.Email && last.Repeats == int64(i)
+				})
+			}
+			f.agent(t, c) // all at the same time
+		}
+		all := f.activities(t, c)
+		if len(all) != 7 {
+			t.Fatalf("%d activities", len(all))
+		}
+		for _, size := range []int{1, 3, 7, 8} {
+			var ids, want []uuid.UUID
+			page := models.ActivityPage{Limit: size}
+			for {
+				activities, err := f.Activity.List(ctx, c.ID, page)
+				if err != nil || len(activities) > size {
+					t.Fatal(len(activities), err)
+				}
+				if len(activities) == 0 {
+					break
+				}
+				for _, a := range activities {
+					ids = append(ids, a.ID)
+				}
+				page.Before = activities[len(activities)-1].Position
+			}
+			for _, a := range all {
+				want = append(want, a.ID)
+			}
+			if !slices.Equal(ids, want) {
+				t.Errorf("in pages of %d: %v, want %v", size, ids, want)
+			}
+		}
+		// An activity of another account as Before does not show that account's log.
+		other := f.customer(t)
+		f.agent(t, other)
+		page, err := f.Activity.List(ctx, other.ID, models.ActivityPage{Before: all[0].ID, Limit: 10})
+		if err != nil || len(page) != 0 {
+			t.Errorf("%+v, %v", page, err)
+		}
+	})
+}
+
+// The actor of a deleted user stays a user.
+func TestActivityOfADeletedUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.key(t, c)
+		f.exec(t, "DELETE FROM users WHERE id = ?", c.user.ID)
+		activities := f.activities(t, c)
+		if len(activities) != 1 || activities[0].ActorKind != models.ActorUser || activities[0].ActorName == "Operator" {
+			t.Errorf("%+v", activities)
+		}
+	})
+}
+
+func TestActivitiesAreKeptFor400Days(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		f.clock.Advance(time.Since(f.clock.Now())) // the database has a clock too
+		for days, n := range map[int]int{398: 1, 399: 1, 401: 2500, 2000: 1} {
+			at := f.clock.Now().AddDate(0, 0, -days)
+			var old []models.Activity
+			for range n {
+				id := newID()
+				binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
+				old = append(old, models.Activity{ID: id, AccountID: c.ID, ActorKind: models.ActorOperator, Action: models.ActionKeyRevoked, At: at, Count: 1})
+			}
+			must(t, errOf(f.db.NewInsert().Model(&old).Exec(t.Context())))
+		}
+		f.key(t, other)
+		if _, err := f.db.ExecContext(t.Context(), "DELETE FROM activities WHERE at > ?", f.clock.Now().Add(-398*models.Day-time.Hour)); err == nil {
+			t.Error("the database deletes activities of 398 days")
+		}
+		must(t, f.Purge(t.Context()))
+		if n := len(f.activities(t, c)); n != 2 {
+			t.Errorf("%d activities are left, want 2", n)
+		}
+		if n := len(f.activities(t, other)); n != 1 {
+			t.Errorf("%d activities of another account are left, want 1", n)
+		}
+	})
+}
+
+func TestActivityIsAppendOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.clock.Advance(time.Since(f.clock.Now())) // the database has a clock too
+		c := f.customer(t)
+		f.key(t, c)
+		before := f.activities(t, c)
+		statements := []string{
+			"UPDATE activities SET label = 'x'",
+			"UPDATE activities SET at = at WHERE action = 'api_key.generated'",
+			"DELETE FROM activities",
+			"DELETE FROM activities WHERE action = 'api_key.generated'",
+		}
+		if f.postgres() {
+			statements = append(statements, "TRUNCATE activities", "TRUNCATE accounts CASCADE")
+		} else {
+			// In SQLite, REPLACE deletes a row without firing a delete trigger.
+			statements = append(statements, `INSERT OR REPLACE INTO activities (id, account_id, actor_kind, action, label, address, at)
+				SELECT id, account_id, actor_kind, action, 'x', address, at FROM activities`)
+		}
+		for _, statement := range statements {
+			if _, err := f.db.ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "append-only") {
+				t.Errorf("%s: %v", statement, err)
+			}
+		}
+		after := f.activities(t, c)
+		if len(after) != len(before) || after[0].Label != before[0].Label {
+			t.Errorf("%+v became %+v", before, after)
+		}
+	})
+}
+
+func TestEachChangeHasAnActivityThatStays(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, _ := f.key(t, c)
+		for i := range 4 {
+			before := f.activities(t, c)
+			must(t, errOf(f.Keys.Rename(t.Context(), c.ID, key.ID, []string{"renamed", key.Label}[i%2], c.actor)))
+			after := f.activities(t, c)
+			if len(after) != len(before)+1 || !reflect.DeepEqual(after[1:], before) {
+				t.Errorf("%+v became %+v", before, after)
+			}
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package models_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// Writers on two instances, whose clocks differ and whose transactions last, lose nothing to a
+// poller: it reads each activity once. All times are a tenth of the real ones.
+func TestPollerReadsEachActivityOnce(t *testing.T) {
+	const (
+		held     = 3 * time.Second
+		skew     = 500 * time.Millisecond
+		longest  = time.Second
+		duration = 4 * time.Second
+	)
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		options := models.Options{ReportDelay: held, Now: time.Now}
+		instances := [2]*models.Store{f.open(t, options), f.open(t, options)}
+		ctx, writers := t.Context(), sync.WaitGroup{}
+		stop := time.Now().Add(duration)
+		for i := range 20 {
+			writers.Go(func() {
+				for time.Now().Before(stop) {
+					pause := time.Duration(0)
+					if f.postgres() { // one transaction at a time writes to a SQLite file
+						pause = rand.N(longest)
+					}
+					limited, cancel := context.WithTimeout(ctx, longest)
+					// A transaction that lasts too long has written nothing.
+					_, _ = instances[i%2].RecordAt(limited, c.ID, time.Duration(1-2*(i%2))*skew/2, pause)
+					cancel()
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+		}
+		var read []uuid.UUID
+		poll := func() int {
+			page := models.ActivityReport{AccountID: c.ID, Limit: 7}
+			if len(read) > 0 {
+				page.After = read[len(read)-1]
+			}
+			activities := modelstest.Value(instances[0].Activity.Report(ctx, page))(t)
+			for _, activity := range activities {
+				read = append(read, activity.ID)
+			}
+			return len(activities)
+		}
+		written := make(chan struct{})
+		go func() { writers.Wait(); close(written) }()
+		for done := false; !done; {
+			select {
+			case <-written:
+				done = true
+			default:
+				if poll() == 0 {
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+		}
+		var all []uuid.UUID
+		must(t, f.db.NewSelect().Table("activities").Column("id").Where("account_id = ?", c.ID).OrderExpr("id").Scan(ctx, &all))
+		eventually(t, "the poller has read all", func() bool { poll(); return len(read) >= len(all) })
+		if len(all) < 50 || !slices.Equal(read, all) {
+			t.Errorf("%d activities, and the poller read %d", len(all), len(read))
+		}
+	})
+}
+
+// A key for reports has neither agents nor limits, and its replacement is one for reports too.
+func TestKeysForReports(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		agent := f.agent(t, c)
+		reports := func(r models.Restrictions) models.NewKey {
+			n := restricted(r)
+			n.Access = models.AccessReports
+			return n
+		}
+		for _, wrong := range []models.Restrictions{{Agents: []uuid.UUID{agent.ID}}, {Limits: models.Limits{Calls: 1}}} {
+			_, _, err := f.Keys.Generate(t.Context(), c.ID, reports(wrong), c.actor)
+			checkInvalid(t, "generate", err, "agents")
+		}
+		unknown := form("unknown")
+		unknown.Access = "all"
+		_, _, err := f.Keys.Generate(t.Context(), c.ID, unknown, c.actor)
+		checkInvalid(t, "generate", err, "access")
+
+		key, secret := f.generate(t, c, reports(models.Restrictions{}), c.actor)
+		_, err = f.Keys.Restrict(t.Context(), c.ID, key.ID, "", models.Restrictions{Limits: models.Limits{Calls: 1}}, "", c.actor)
+		checkInvalid(t, "restrict", err, "agents")
+		if caller := modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t); !caller.Allows(models.AccessReports) || caller.Allows(models.AccessAgents) {
+			t.Error("the key has another access")
+		}
+		rotation := form("rotated")
+		rotation.Replaces, rotation.Access = key.ID, models.AccessAgents
+		if rotated, _ := f.generate(t, c, rotation, c.actor); !rotated.OnlyReports() {
+			t.Error("the replacement has another access")
+		}
+		_, usual := f.key(t, c)
+		if caller := modelstest.Value(f.API.Authenticate(t.Context(), usual, models.Source{}))(t); caller.Allows(models.AccessReports) || !caller.Allows(models.AccessAgents) {
+			t.Error("a usual key has another access")
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package models
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"portal/models/usage"
+)
+
+// maxKeyNetworks is the maximum number of networks of a key.
+const maxKeyNetworks = 20
+
+// ParseNetworks returns the networks with these texts, such as 192.0.2.0/24 or 2001:db8::1, without
+// repetitions. Empty texts are ignored. The error may be an [*InvalidError] for the field
+// "networks".
+func ParseNetworks(texts []string) ([]netip.Prefix, error) {
+	networks := []netip.Prefix{}
+	for _, text := range texts {
+		text = strings.TrimSpace(text)
+		if text == "" {
+			continue
+		}
+		network, err := parseNetwork(text)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(networks, network) {
+			networks = append(networks, network)
+		}
+	}
+	if len(networks) == 0 || len(networks) > maxKeyNetworks {
+		return nil, invalidNetworks(fmt.Sprintf("Enter 1 to %d networks. You entered %d.", maxKeyNetworks, len(networks)))
+	}
+	return networks, nil
+}
+
+// parseNetwork returns the network with this text. An address is the network of this address alone,
+// and an IPv4 address in IPv6 notation is IPv4.
+func parseNetwork(text string) (netip.Prefix, error) {
+	wrong := invalidNetworks(fmt.Sprintf("%q is not an IP address or network, such as 192.0.2.0/24 or 2001:db8::1.", shorten(text)))
+	network, err := netip.ParsePrefix(text)
+	if err != nil {
+		address, err := netip.ParseAddr(text)
+		if err != nil || address.Zone() != "" {
+			return netip.Prefix{}, wrong
+		}
+		network = netip.PrefixFrom(address, address.BitLen())
+	}
+	if network.Addr().Is4In6() {
+		if network.Bits() < 96 {
+			return netip.Prefix{}, wrong
+		}
+		network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
+	}
+	if network != network.Masked() {
+		return netip.Prefix{}, invalidNetworks(fmt.Sprintf("%s has bits after its length of %d. Enter %s.",
+			network, network.Bits(), network.Masked()))
+	}
+	return network, nil
+}
+
+func invalidNetworks(message string) error { return &InvalidError{"networks", message} }
+
+// shorten returns the start of an input for a message.
+func shorten(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), 64)], "")
+}
+
+// network returns the [usage.Network] of an address. Other text is returned unchanged.
+func network(address string) string { return prefix(address, 128) }
+
+// site returns the largest network that one attacker usually controls: the IPv4 address, or the /48
+// network of an IPv6 address. Other text is returned unchanged.
+func site(address string) string { return prefix(address, 48) }
+
+// prefix returns the [usage.Network] of an address, or the network around it with a shorter length.
+func prefix(address string, bits int) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	client := usage.Network(ip)
+	return netip.PrefixFrom(client.Addr(), min(client.Bits(), bits)).Masked().String()
+}

@@ -1,0 +1,328 @@
+package models
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"portal/models/livekit"
+)
+
+// EndReason is why a call has ended.
+type EndReason string
+
+// The reasons for the end of a call.
+const (
+	EndVisitorLeft     EndReason = "visitor_left"
+	EndConnectionLost  EndReason = "connection_lost"
+	EndAgentError      EndReason = "agent_error"
+	EndServerShutdown  EndReason = "server_shutdown"
+	EndKeyRevoked      EndReason = "key_revoked"
+	EndKeyExpired      EndReason = "key_expired"
+	EndKeyRestricted   EndReason = "key_restricted" // the key's list no longer has the agent
+	EndAgentRemoved    EndReason = "agent_removed"
+	EndAgentPaused     EndReason = "agent_paused"
+	EndAccountDisabled EndReason = "account_disabled"
+	EndLimitCalls      EndReason = "limit_calls"
+	EndLimitPerCall    EndReason = "limit_minutes_per_call"
+	EndLimitPerMonth   EndReason = "limit_minutes_per_month"
+	EndedInPortal      EndReason = "ended_in_portal"
+	EndedByOperator    EndReason = "ended_by_operator"
+	EndUnknown         EndReason = "unknown"
+)
+
+// disconnections maps LiveKit's reasons for the end of a connection. For others, the portal knows
+// the reason or it is unknown.
+var disconnections = map[string]EndReason{
+	"CLIENT_INITIATED":   EndVisitorLeft,
+	"CONNECTION_TIMEOUT": EndConnectionLost,
+	"SIGNAL_CLOSE":       EndConnectionLost,
+	"MEDIA_FAILURE":      EndConnectionLost,
+	"STATE_MISMATCH":     EndConnectionLost,
+	"JOIN_FAILURE":       EndConnectionLost,
+	"AGENT_ERROR":        EndAgentError,
+	"SERVER_SHUTDOWN":    EndServerShutdown,
+}
+
+// Call is a room that a token of the portal opened and that a visitor has been in.
+type Call struct {
+	bun.BaseModel `bun:"table:calls,alias:call"`
+
+	ID        uuid.UUID `bun:",pk"`
+	AccountID uuid.UUID
+	AgentID   uuid.UUID
+	KeyID     uuid.UUID `bun:"api_key_id"`
+	RoomID    string    // of LiveKit
+	RoomName  string
+	UserID    *string    // of the visitor in the customer's system; nil: unknown
+	StartedAt time.Time  // when the first visitor was connected
+	EndedAt   *time.Time // when the last visitor left; nil: the call goes on
+	EndReason EndReason  `bun:",nullzero"` // set with EndedAt
+	Exact     bool       // LiveKit has reported StartedAt and, if it is set, EndedAt
+
+	Ending      EndReason     `bun:",nullzero"` // why the portal ends the call, before it does
+	UnseenSince *time.Time    // the last list with somebody in the room, if a later one was without
+	Visitors    []callVisitor `bun:",nullzero"` // by identity; empty: only lists have seen the call
+	Unrecorded  bool          // the portal has ended the call, and no activity counts it yet
+
+	// In a list: the agent's name, empty if it was removed, and the key's label.
+	AgentName string `bun:",scanonly"`
+	KeyLabel  string `bun:",scanonly"`
+}
+
+// CallsKept is how long calls are kept.
+const CallsKept = 90 * Day
+
+// callVisitor is what LiveKit has reported about a visitor. Because a second connection with the
+// same identity ends the first one, only the latest connection matters.
+type callVisitor struct {
+	Identity string     `json:"identity"`
+	UserID   string     `json:"userId,omitempty"`
+	First    time.Time  `json:"first"`  // when the first connection began
+	Joined   time.Time  `json:"joined"` // when the latest one began
+	ID       string     `json:"id"`     // of the latest connection
+	Left     *time.Time `json:"left,omitempty"`
+	Reason   EndReason  `json:"reason,omitempty"`
+}
+
+// maxCallVisitors is the largest number of visitors of a call that are stored. A token is for one
+// visitor and a room of its own, so there is usually one.
+const maxCallVisitors = 16
+
+// Seconds returns the duration of the call until it ended, or until now, in whole seconds.
+func (c *Call) Seconds(now time.Time) int64 {
+	if c.EndedAt != nil {
+		now = *c.EndedAt
+	}
+	return max(0, int64(now.Sub(c.StartedAt)/time.Second))
+}
+
+func (c *Call) clone() Call {
+	copied := *c
+	copied.Visitors = slices.Clone(c.Visitors)
+	return copied
+}
+
+// byAccess reports whether a change of a key, an agent or an account ends calls for this reason.
+func (r EndReason) byAccess() bool {
+	switch r {
+	case EndKeyRevoked, EndKeyExpired, EndKeyRestricted, EndAgentRemoved, EndAgentPaused, EndAccountDisabled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Open reports whether the call goes on.
+func (c *Call) Open() bool { return c.EndedAt == nil }
+
+// exactEnd reports whether LiveKit has reported the end.
+func (c *Call) exactEnd() bool {
+	return len(c.Visitors) > 0 && !slices.ContainsFunc(c.Visitors, func(v callVisitor) bool { return v.Left == nil })
+}
+
+// join merges the report that a visitor has connected. If the report is stale, an ended call stays
+// ended.
+func (c *Call) join(v livekit.Visitor, stale bool) {
+	i := c.visitor(v.Identity)
+	known := i >= 0
+	newer := !known || cmp.Or(v.JoinedAt.Compare(c.Visitors[i].Joined), cmp.Compare(v.ID, c.Visitors[i].ID)) > 0
+	switch {
+	case !known && len(c.Visitors) >= maxCallVisitors, newer && stale && !c.Open():
+		return
+	case newer && (c.exactEnd() || !c.Open() && !v.JoinedAt.Before(*c.EndedAt)):
+		c.EndedAt, c.Ending = nil, "" // the visitor comes back
+	}
+	if !known {
+		c.Visitors = append(c.Visitors, callVisitor{Identity: v.Identity, UserID: v.UserID, First: v.JoinedAt})
+		i = len(c.Visitors) - 1
+	}
+	visitor := &c.Visitors[i]
+	visitor.First = earlier(visitor.First, v.JoinedAt)
+	if newer {
+		visitor.Joined, visitor.ID, visitor.Left, visitor.Reason = v.JoinedAt, v.ID, nil, ""
+	}
+	c.derive()
+}
+
+// visitor returns the index of the visitor with this identity, or -1.
+func (c *Call) visitor(identity string) int {
+	return slices.IndexFunc(c.Visitors, func(v callVisitor) bool { return v.Identity == identity })
+}
+
+// leave merges the report that a visitor's connection has ended. The report says when it began too,
+// so that the order of both does not matter.
+func (c *Call) leave(v livekit.Visitor, at time.Time) {
+	c.join(v, false)
+	i := c.visitor(v.Identity)
+	if i < 0 || c.Visitors[i].ID != v.ID || c.Visitors[i].Left != nil {
+		return
+	}
+	c.Visitors[i].Left, c.Visitors[i].Reason = &at, cmp.Or(disconnections[v.Reason], EndUnknown)
+	c.derive()
+}
+
+// derive sets what follows from the visitors.
+func (c *Call) derive() {
+	if len(c.Visitors) == 0 {
+		return
+	}
+	slices.SortFunc(c.Visitors, func(a, b callVisitor) int { return cmp.Compare(a.Identity, b.Identity) })
+	first, last := c.Visitors[0], c.Visitors[0]
+	for _, v := range c.Visitors[1:] {
+		if v.First.Before(first.First) {
+			first = v
+		}
+		if last.Left != nil && (v.Left == nil || v.Left.After(*last.Left)) {
+			last = v
+		}
+	}
+	c.StartedAt, c.UserID = first.First, nil
+	if first.UserID != "" {
+		c.UserID = &first.UserID
+	}
+	switch {
+	case c.exactEnd():
+		at := later(*last.Left, c.StartedAt)
+		c.EndedAt, c.Exact = &at, true
+		c.EndReason = last.Reason
+		if last.Reason == EndUnknown && c.Ending != "" {
+			c.EndReason = c.Ending
+		}
+	case c.EndedAt == nil:
+		c.EndReason, c.Exact = "", true
+	default:
+		at := later(*c.EndedAt, c.StartedAt)
+		c.EndedAt, c.Exact = &at, false
+	}
+}
+
+// end ends the call at a time that LiveKit has not reported.
+func (c *Call) end(at time.Time, reason EndReason) {
+	at = later(at, c.StartedAt)
+	c.EndedAt, c.EndReason, c.Exact, c.UnseenSince = &at, reason, false, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// CallElement is a call as customers get it: in the API and in the CSV.
+type CallElement struct {
+	ID        uuid.UUID  `json:"id"`
+	AgentID   uuid.UUID  `json:"agentId"`
+	KeyID     uuid.UUID  `json:"keyId"`
+	UserID    *string    `json:"userId"`
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+	Seconds   int64      `json:"seconds"` // until now while the call goes on
+	EndReason *EndReason `json:"endReason"`
+	Exact     bool       `json:"exact"`
+}
+
+// Element returns the call as customers get it at a time.
+func (c *Call) Element(now time.Time) CallElement {
+	e := CallElement{
+		ID: c.ID, AgentID: c.AgentID, KeyID: c.KeyID, UserID: c.UserID, StartedAt: c.StartedAt.UTC(), Seconds: c.Seconds(now), Exact: c.Exact,
+	}
+	if c.EndedAt != nil {
+		at, reason := c.EndedAt.UTC(), c.EndReason
+		e.EndedAt, e.EndReason = &at, &reason
+	}
+	return e
+}
+
+// callDay is what a call adds to the totals of a day.
+type callDay struct{ calls, seconds int64 }
+
+// days returns what the call adds to the totals of each day (UTC). Only an ended call has seconds.
+func (c *Call) days() map[time.Time]callDay {
+	if c.StartedAt.IsZero() {
+		return nil
+	}
+	day := c.StartedAt.UTC().Truncate(Day)
+	days := map[time.Time]callDay{day: {calls: 1}}
+	if c.EndedAt == nil {
+		return days
+	}
+	counted := int64(0)
+	for end := c.Seconds(*c.EndedAt); ; day = day.Add(Day) {
+		until := min(end, int64(day.Add(Day).Sub(c.StartedAt)/time.Second))
+		total := days[day]
+		total.seconds = until - counted
+		days[day] = total
+		if counted = until; counted == end {
+			return days
+		}
+	}
+}
+
+// Limits are the limits of the calls of a key or an account; 0: none.
+type Limits struct {
+	Calls           int64 `json:"calls,omitempty"` // at a time
+	MinutesPerCall  int64 `json:"minutesPerCall,omitempty"`
+	MinutesPerMonth int64 `json:"minutesPerMonth,omitempty"` // of the calendar (UTC)
+}
+
+// IsZero reports whether there are no limits.
+func (l Limits) IsZero() bool { return l == Limits{} }
+
+// CheckLimits returns an [*InvalidError] for each limit that is not in its range, joined. The fields
+// are "calls", "minutesPerCall" and "minutesPerMonth".
+func CheckLimits(l Limits) error {
+	var errs []error
+	for _, limit := range []struct {
+		field, title, maxText string
+		value, max            int64
+	}{
+		{"calls", "Calls at a time", "10,000", l.Calls, 10_000},
+		{"minutesPerCall", "Minutes a call", "1,440", l.MinutesPerCall, 1_440},
+		{"minutesPerMonth", "Minutes a month", "10,000,000", l.MinutesPerMonth, 10_000_000},
+	} {
+		if limit.value < 0 || limit.value > limit.max {
+			errs = append(errs, &InvalidError{limit.field, fmt.Sprintf("%s must be a whole number from 1 to %s, or empty.", limit.title, limit.maxText)})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// String returns the limits for people, such as "5 calls at a time, 60 minutes a call", or "none".
+func (l Limits) String() string {
+	text := ""
+	for _, limit := range []struct {
+		n    int64
+		unit string
+	}{{l.Calls, "calls at a time"}, {l.MinutesPerCall, "minutes a call"}, {l.MinutesPerMonth, "minutes a month"}} {
+		if limit.n == 0 {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d %s", limit.n, limit.unit)
+	}
+	return cmp.Or(text, "none")
+}
+
+// CallsUsed is how much of the limits is used.
+type CallsUsed struct {
+	Calls   int64 // that go on
+	Seconds int64 // of this month (UTC), with those of calls that go on
+}
+
+// Minutes returns the minutes of this month.
+func (u CallsUsed) Minutes() int64 { return u.Seconds / 60 }
+
+// monthOf returns the start of the calendar month (UTC).
+func monthOf(at time.Time) time.Time {
+	at = at.UTC()
+	return time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
+}

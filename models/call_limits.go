@@ -1,0 +1,132 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// limitNotice is the fact that the owners know how much of a month's minutes is used.
+type limitNotice struct {
+	bun.BaseModel `bun:"table:limit_notices"`
+
+	SubjectID uuid.UUID `bun:",pk"`
+	Month     time.Time `bun:",pk"`
+	Percent   int64     `bun:",pk"`
+}
+
+// limitPercents are the parts of a month's minutes that the owners are told about.
+var limitPercents = []struct {
+	percent int64
+	action  Action
+}{{80, ActionLimitApproaching}, {100, ActionLimitReached}}
+
+// noteUsedMinutes records how much of their minutes a key and its account have used this month, once
+// for each part.
+func noteUsedMinutes(ctx context.Context, tx Tx, key callKey) error {
+	now, err := tx.databaseNow(ctx)
+	if err != nil {
+		return err
+	}
+	for _, subject := range []struct {
+		id, keyID uuid.UUID
+		label     string
+		limit     int64
+	}{
+		{key.AccountID, uuid.Nil, key.AccountName, key.AccountLimits.MinutesPerMonth},
+		{key.ID, key.ID, key.Label, key.Limits.MinutesPerMonth},
+	} {
+		if subject.limit == 0 {
+			continue
+		}
+		used, err := usedCalls(ctx, tx, tx.db, key.AccountID, subject.keyID, now)
+		if err != nil {
+			return err
+		}
+		for _, part := range limitPercents {
+			if 100*used.Seconds < part.percent*60*subject.limit {
+				continue
+			}
+			notice := limitNotice{SubjectID: subject.id, Month: monthOf(now), Percent: part.percent}
+			first, err := affected(tx.NewInsert().Model(&notice).On("CONFLICT DO NOTHING").Exec(ctx))
+			if err != nil {
+				return err
+			}
+			if first == 0 {
+				continue
+			}
+			err = tx.Record(ctx, system, Activity{
+				AccountID: key.AccountID, Action: part.action, SubjectID: &subject.id, Label: subject.label,
+				Detail: limitDetail(part.percent, subject.limit, notice.Month),
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// limitDetail returns how much of a month's minutes is used, such as "80% of 1,000 minutes in
+// November 2026".
+func limitDetail(percent, minutes int64, month time.Time) string {
+	digits := strconv.FormatInt(minutes, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return fmt.Sprintf("%d%% of %s minutes in %s", percent, digits, month.Format("January 2006"))
+}
+
+const (
+	// knownToTokens is how long a list of rooms is recent enough to refuse tokens: longer than
+	// the time between two lists while a limit is set.
+	knownToTokens = 3 * busyInterval
+	// limitWait is when a refused token may be requested again.
+	limitWait = 10 * time.Second
+)
+
+// checkCalls returns a [*LimitError] if a key or its account can open no other call. It reads the
+// limits and what is used in one statement.
+func checkCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UUID) error {
+	var row struct {
+		Now            time.Time
+		ListedAt       *time.Time
+		Limits         Limits
+		AccountLimits  Limits
+		Calls          int64
+		Seconds        int64
+		AccountCalls   int64
+		AccountSeconds int64
+	}
+	query := db.NewSelect().TableExpr("api_keys AS api_key").ColumnExpr("? AS now", d.clock()).
+		ColumnExpr("r.listed_at, api_key.limits, a.limits AS account_limits").
+		ColumnExpr("k.calls, k.seconds, o.calls AS account_calls, o.seconds AS account_seconds").
+		Join("JOIN accounts AS a ON a.id = api_key.account_id").
+		Join("CROSS JOIN call_rounds AS r").
+		Join("CROSS JOIN (?) AS k", usedQuery(db, d, accountID, keyID, d.Now())).
+		Join("CROSS JOIN (?) AS o", usedQuery(db, d, accountID, uuid.Nil, d.Now())).
+		Where("api_key.id = ?", keyID)
+	if err := query.Scan(ctx, &row); err != nil {
+		return noRows(err, nil) // the key has been deleted
+	}
+	if row.ListedAt == nil || row.Now.Sub(*row.ListedAt) > knownToTokens {
+		return nil
+	}
+	for _, subject := range []struct {
+		limits         Limits
+		calls, seconds int64
+	}{{row.Limits, row.Calls, row.Seconds}, {row.AccountLimits, row.AccountCalls, row.AccountSeconds}} {
+		if limit := subject.limits.MinutesPerMonth; limit > 0 && subject.seconds >= 60*limit {
+			next := monthOf(row.Now).AddDate(0, 1, 0)
+			return &LimitError{EndLimitPerMonth, min(Day, next.Sub(row.Now))}
+		}
+		if limit := subject.limits.Calls; limit > 0 && subject.calls >= limit {
+			return &LimitError{EndLimitCalls, limitWait}
+		}
+	}
+	return nil
+}

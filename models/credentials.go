@@ -1,0 +1,165 @@
+package models
+
+import (
+	"context"
+	"encoding/base32"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"portal/models/secret"
+)
+
+// Factors are a user's ways to prove an identity besides the password.
+type Factors struct {
+	AuthenticatorSince *time.Time // when two-step verification was turned on; nil: it is off
+	RecoveryCodes      int        // unused ones
+	Required           bool       // the account requires an authenticator app or a passkey
+	HasAny             bool       // the user has one of the two
+}
+
+// Credentials are the ways in which users prove their identities.
+type Credentials struct {
+	db        *DB
+	passwords *passwords
+	guesses   *guesses
+	sealer    secret.Sealer
+}
+
+// Factors returns the factors of a session's user.
+func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, error) {
+	var factors Factors
+	err := c.db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("(SELECT enabled_at FROM authenticators WHERE user_id = u.id) AS authenticator_since").
+		ColumnExpr("(SELECT count(*) FROM recovery_codes WHERE user_id = u.id) AS recovery_codes").
+		ColumnExpr("(SELECT second_factor_required FROM accounts WHERE id = u.account_id) AS required").
+		ColumnExpr(hasFactor+" AS has_any").
+		Where("u.account_id = ? AND u.id = ?", session.AccountID, session.UserID).Scan(ctx, &factors)
+	return factors, failed("find factors", err)
+}
+
+// ResetSecondFactor removes the factors of one of the account's users besides the password, ends the
+// user's sessions and records the activity. It is for operators. If there is no such user, the
+// error is [ErrUserNotFound].
+func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID uuid.UUID) error {
+	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
+		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
+		if err != nil {
+			return err
+		}
+		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
+			return err
+		}
+		if err := tx.deleteOf(ctx, user.ID, factorTables...); err != nil {
+			return err
+		}
+		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
+			return err
+		}
+		return tx.Record(ctx, Operator(), user.activity(ActionSecondFactorReset))
+	})
+}
+
+// factorTables have the factors of users besides the password.
+var factorTables = []string{"authenticators", "recovery_codes", "passkeys"}
+
+// authorize returns the user of a session if the session may change the password and the email: if
+// the password is right or, for a user without one, if the sign-in is fresh. In its transaction,
+// the caller must check that the user's hash is still the same.
+func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
+	if !session.NoPassword {
+		return c.passwords.verifyCurrent(ctx, session, password, actor)
+	}
+	if !session.Fresh(c.db.Now()) {
+		return User{}, ErrSignInTooOld
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	defer cancel()
+	user, err := findUser(ctx, c.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
+	if err != nil {
+		return User{}, failed("find user", err)
+	}
+	// A concurrent request may have set a password.
+	if c.passwords.has(user) {
+		return User{}, ErrWrongCredentials
+	}
+	return user, nil
+}
+
+// checkFactorLeft returns [ErrLastFactor] if the account requires a second factor and the user has
+// none any more. The caller holds the account's lock, so that no owner requires one at the same time.
+func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
+	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
+		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").Where("NOT " + hasFactor).Exists(ctx)
+	if err == nil && due {
+		return ErrLastFactor
+	}
+	return err
+}
+
+// factorChanged records a change of the factors of a session's user and ends the user's other
+// sessions (OWASP ASVS 5.0, 7.4.3).
+func factorChanged(ctx context.Context, tx Tx, session Session, actor Actor, action Action) error {
+	err := tx.Record(ctx, actor, Activity{AccountID: session.AccountID, Action: action, SubjectID: &session.UserID, Label: session.Email})
+	if err != nil {
+		return err
+	}
+	if err := tx.deleteOf(ctx, session.UserID, pendingSignIns.table); err != nil {
+		return err
+	}
+	return endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)
+}
+
+const (
+	recoveryCodes = 10 // of a user
+	// Random bytes of a code: enough for a plain hash (OWASP ASVS 5.0, 6.5.2).
+	recoveryCodeBytes  = 15
+	recoveryCodeLength = 24 // characters without the hyphens
+	recoveryCodeGroup  = 6  // characters between two hyphens
+)
+
+// recoveryAlphabet has no letters that look like digits (Crockford's base 32).
+var recoveryAlphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// recoveryCode replaces a code of the authenticator app once. A used code is deleted.
+type recoveryCode struct {
+	bun.BaseModel `bun:"table:recovery_codes,alias:recovery_code"`
+
+	CodeHash []byte `bun:",pk"` // SHA-256 of the code without hyphens
+	UserID   uuid.UUID
+}
+
+// replaceRecoveryCodes stores new recovery codes of a user and returns them.
+func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes []string, err error) {
+	if err := tx.deleteOf(ctx, userID, "recovery_codes"); err != nil {
+		return nil, err
+	}
+	rows := make([]recoveryCode, recoveryCodes)
+	for i := range rows {
+		code := recoveryAlphabet.EncodeToString(random(recoveryCodeBytes))
+		rows[i] = recoveryCode{CodeHash: hashToken(code), UserID: userID}
+		var groups []string
+		for start := 0; start < len(code); start += recoveryCodeGroup {
+			groups = append(groups, code[start:start+recoveryCodeGroup])
+		}
+		codes = append(codes, strings.Join(groups, "-"))
+	}
+	err = tx.Insert(ctx, &rows)
+	return codes, err
+}
+
+// recoveryReader maps what users type to the characters of a recovery code.
+var recoveryReader = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
+
+// useRecoveryCode deletes the recovery code of a user, and reports whether the user had it.
+func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) (bool, error) {
+	code = recoveryReader.Replace(strings.ToLower(code))
+	if len(code) != recoveryCodeLength {
+		return false, nil
+	}
+	used, err := affected(tx.NewDelete().Model((*recoveryCode)(nil)).
+		Where("code_hash = ? AND user_id = ?", hashToken(code), userID).Exec(ctx))
+	return used == 1, err
+}

@@ -1,0 +1,432 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Erasures delete the data of accounts and users for good. Each begins in one transaction, after
+// which nobody sees the data any more, and is then finished in batches: by the caller, or by any
+// instance after a crash or a restore.
+type Erasures struct {
+	db     *DB
+	people *People
+	wake   chan struct{} // has an element if an erasure is to be finished in the background
+}
+
+// FinishSoon lets the background finish the erasures that have begun.
+func (e *Erasures) FinishSoon() {
+	select {
+	case e.wake <- struct{}{}:
+	default: // the background has not seen the last call yet
+	}
+}
+
+// BeginAccount begins the erasure of an account, which must be disabled. From then on it is not
+// found. The error may be [ErrAccountNotFound] or [ErrAccountEnabled].
+func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
+	return e.db.InTx(ctx, "erase account", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, id); err != nil {
+			return err
+		}
+		account, err := findAccount(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if account.DisabledAt == nil {
+			return ErrAccountEnabled
+		}
+		return e.begin(ctx, tx, erasure{ID: id, AccountID: id})
+	})
+}
+
+// BeginUser begins the erasure of one of the account's users, who is removed if that has not
+// happened. The user's keys stay. The error may be [ErrUserNotFound] or [ErrLastOwner].
+func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+	return e.db.InTx(ctx, "erase user", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ?", accountID, id)
+		if err != nil {
+			return err
+		}
+		emails, err := emailsOfUser(ctx, tx, user)
+		if err != nil {
+			return err
+		}
+		if user.RemovedAt == nil {
+			if err := e.people.remove(ctx, tx, user, actor); err != nil {
+				return err
+			}
+		}
+		if err := e.begin(ctx, tx, erasure{ID: id, AccountID: accountID, Emails: strings.Join(emails, "\n")}); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model((*User)(nil)).Set("email = ?, last_sign_in_at = NULL", ErasedName).Where("id = ?", id).Exec(ctx)
+		return err
+	})
+}
+
+func (e *Erasures) begin(ctx context.Context, tx Tx, row erasure) error {
+	row.ErasedAt = tx.Now()
+	_, err := tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").
+		// An erasure that is going on may have more emails than were found now.
+		Set("erased_at = EXCLUDED.erased_at, finished_at = NULL, emails = erasure.emails || ? || EXCLUDED.emails", "\n").Exec(ctx)
+	return err
+}
+
+// FindUser returns the user with this email, also a removed one, or [ErrUserNotFound].
+func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
+	user, err := e.people.FindByEmail(ctx, email)
+	if !errors.Is(err, ErrUserNotFound) {
+		return user, err
+	}
+	hash := string(hashEmail(email))
+	for page := (Page{Limit: maintenanceBatch}); ; {
+		removed := []User{}
+		if err := page.byID(selectUsers(e.db, &removed)).Where("u.removed_at IS NOT NULL").Scan(ctx); err != nil {
+			return User{}, failed("find a removed user", err)
+		}
+		list := cut(removed, page)
+		for _, user := range list.Items {
+			if string(hashEmail(user.Email)) == hash {
+				return user, nil
+			}
+		}
+		if list.Next == uuid.Nil {
+			return User{}, ErrUserNotFound
+		}
+		page.After = list.Next
+	}
+}
+
+// Finish finishes all erasures that have begun. Several callers may do so at the same time.
+func (e *Erasures) Finish(ctx context.Context) error {
+	var begun []erasure
+	err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").OrderExpr("id").Limit(maintenanceBatch).Scan(ctx)
+	if err != nil {
+		return failed("list erasures", err)
+	}
+	var errs []error
+	for _, row := range begun {
+		finish := e.finishUser
+		if row.ofAccount() {
+			finish = e.finishAccount
+		}
+		err := finish(ctx, row)
+		if err == nil {
+			_, err = e.db.NewUpdate().Model((*erasure)(nil)).Set("finished_at = ?, emails = ''", e.db.Now()).
+				Where("id = ? AND erased_at = ?", row.ID, row.ErasedAt).Exec(ctx)
+		}
+		errs = append(errs, failed("finish an erasure", err))
+	}
+	return errors.Join(errs...)
+}
+
+// finishAccount deletes the rows of an account, first those that refer to others.
+func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
+	const ofUsers = "user_id IN (SELECT id FROM users WHERE account_id = ?0)"
+	const ofKeys = "api_key_id IN (SELECT id FROM api_keys WHERE account_id = ?0)"
+	const ofSubjects = "(subject_id = ?0 OR subject_id IN (SELECT id FROM api_keys WHERE account_id = ?0))"
+	for _, rows := range []expiredRows{
+		{table: "api_key_last_uses", key: "api_key_id", where: ofKeys},
+		{table: "api_key_hourly_usage", key: "api_key_id, hour", where: ofKeys},
+		{table: "api_key_daily_usage", key: "api_key_id, day", where: ofKeys},
+		{table: "api_key_sources", key: "api_key_id, day, address, client", where: ofKeys},
+		{table: "api_key_agents", key: "api_key_id, agent_id", where: ofKeys},
+		{table: "limit_notices", key: "subject_id, month, percent", where: ofSubjects},
+		{table: "call_totals", key: "subject_id, day", where: ofSubjects},
+		{table: "calls", key: "id", where: "account_id = ?0"},
+		{table: "webhook_deliveries", key: "endpoint_id, event_id, event", where: "account_id = ?0"},
+		{table: "webhook_endpoints", key: "id", where: "account_id = ?0"},
+		{table: "sessions", key: "id", where: ofUsers},
+		{table: "pending_sign_ins", key: "token_hash", where: ofUsers},
+		{table: "sign_in_links", key: "token_hash", where: ofUsers},
+		{table: "password_reset_links", key: "token_hash", where: ofUsers},
+		{table: "email_changes", key: "user_id", where: ofUsers},
+		{table: "authenticators", key: "user_id", where: ofUsers},
+		{table: "recovery_codes", key: "code_hash", where: ofUsers},
+		{table: "passkeys", key: "id", where: ofUsers},
+		{table: "identities", key: "issuer, subject", where: ofUsers},
+		{table: "invitations", key: "id", where: "account_id = ?0"},
+		{table: "recent_mails", key: "id", where: "account_id = ?0"},
+		{table: "outbox", key: "id", where: "account_id = ?0 OR email_hash IN (SELECT email_hash FROM users WHERE account_id = ?0)"},
+		{table: "activity_repeats", key: "activity_id", where: "account_id = ?0"},
+		{table: "activities", key: "id", where: "account_id = ?0"},
+		{table: "api_keys", key: "id", where: "account_id = ?0"},
+		{table: "agents", key: "id", where: "account_id = ?0"},
+		{table: "users", key: "id", where: "account_id = ?0"},
+		{table: "accounts", key: "id", where: "id = ?0"},
+		{table: "erasures", key: "id", where: "account_id = ?0 AND id <> ?0"},
+	} {
+		rows.args = []any{row.AccountID}
+		var err error
+		switch rows.table {
+		case "activities":
+			err = inBatches(ctx, func() (int64, error) { return e.deleteActivities(ctx, row.AccountID, rows) })
+		case "users":
+			if err = e.forgetFailures(ctx, row.AccountID); err == nil {
+				err = purgeTable(ctx, e.db, rows)
+			}
+		default:
+			err = purgeTable(ctx, e.db, rows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteActivities deletes a batch of the activities of an account and returns its size.
+func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID, rows expiredRows) (n int64, err error) {
+	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx Tx) error {
+		return tx.erasing(ctx, accountID, func() error {
+			n, err = affected(rows.deleteBatch(e.db, tx).Exec(ctx))
+			return err
+		})
+	})
+	return n, err
+}
+
+// forgetFailures deletes the wrong passwords of the last minute of an account's users.
+func (e *Erasures) forgetFailures(ctx context.Context, accountID uuid.UUID) error {
+	return eachPage(ctx, e.db, accountID, func(users []User) error {
+		var hashes [][]byte
+		for _, user := range users {
+			hashes = append(hashes, user.EmailHash)
+		}
+		return e.deleteHashed(ctx, hashes)
+	})
+}
+
+// deleteHashed deletes the sign-in failures of emails with these hashes.
+func (e *Erasures) deleteHashed(ctx context.Context, hashes [][]byte) error {
+	for batch := range slices.Chunk(hashes, 100) {
+		var subjects [][]byte
+		for _, hash := range batch {
+			for _, kind := range []string{"email", "right", "reset email"} {
+				subjects = append(subjects, signInSubject(kind, string(hash)).hash)
+			}
+		}
+		if _, err := e.db.NewDelete().Model((*signInFailure)(nil)).Where("subject IN (?)", bun.List(subjects)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishUser removes a user's emails, addresses and browsers from the rows of the account.
+func (e *Erasures) finishUser(ctx context.Context, row erasure) error {
+	emails, err := e.collectEmails(ctx, row)
+	if err != nil {
+		return err
+	}
+	if err := e.deleteAddressed(ctx, row.AccountID, emails); err != nil {
+		return err
+	}
+	texts := newEmailsInText(emails)
+	if err := e.replaceNames(ctx, row.AccountID, texts); err != nil {
+		return err
+	}
+	_, err = e.db.NewUpdate().Model((*activityRepeat)(nil)).Set("address = ''").Where("account_id = ? AND user_id = ?", row.AccountID, row.ID).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	return eachPage(ctx, e.db, row.AccountID, func(activities []Activity) error {
+		return e.eraseFromActivities(ctx, row, texts, activities)
+	})
+}
+
+// deleteAddressed deletes what is addressed to these emails or counts them.
+func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, emails []string) error {
+	if len(emails) == 0 {
+		return nil
+	}
+	var hashes [][]byte
+	for _, email := range emails {
+		hashes = append(hashes, hashEmail(email))
+	}
+	for _, rows := range []expiredRows{
+		{table: "invitations", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},
+		{table: "recent_mails", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},
+		{
+			table: "outbox", key: "id", where: "account_id = ? AND recipient IN (?) OR email_hash IN (?)",
+			args: []any{accountID, bun.List(emails), bun.List(hashes)},
+		},
+	} {
+		if err := purgeTable(ctx, e.db, rows); err != nil {
+			return err
+		}
+	}
+	return e.deleteHashed(ctx, hashes)
+}
+
+// eraseFromActivities removes the user from a page of the account's activities.
+func (e *Erasures) eraseFromActivities(ctx context.Context, row erasure, emails emailsInText, activities []Activity) error {
+	changed := slices.DeleteFunc(activities, func(a Activity) bool { return a == eraseFrom(a, row.ID, emails) })
+	if len(changed) == 0 {
+		return nil
+	}
+	return e.db.InTx(ctx, "erase a user from activities", func(ctx context.Context, tx Tx) error {
+		return tx.erasing(ctx, row.AccountID, func() error {
+			for _, activity := range changed {
+				activity = eraseFrom(activity, row.ID, emails)
+				if err := tx.Update(ctx, &activity, "label", "former_label", "detail", "address"); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// collectEmails returns the emails of a user who is being erased. It stores them first: after a
+// crash the rows may not have all of them any more.
+func (e *Erasures) collectEmails(ctx context.Context, row erasure) ([]string, error) {
+	return inTx(ctx, e.db, "collect emails", func(ctx context.Context, tx Tx) ([]string, error) {
+		emails, err := emailsOfUser(ctx, tx, User{ID: row.ID, AccountID: row.AccountID})
+		if err != nil {
+			return nil, err
+		}
+		for stored := range strings.SplitSeq(row.Emails, "\n") {
+			if stored != "" && !slices.Contains(emails, stored) {
+				emails = append(emails, stored)
+			}
+		}
+		row.Emails = strings.Join(emails, "\n")
+		return emails, tx.Update(ctx, &row, "emails")
+	})
+}
+
+// replaceNames replaces the emails in the names and notes that the account's users have chosen.
+func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
+	account, err := findAccount(ctx, e.db, accountID)
+	if errors.Is(err, ErrAccountNotFound) {
+		return nil // the account is being erased too
+	}
+	if err == nil && emails.replaceIn(&account.Name) {
+		_, err = e.db.NewUpdate().Model(&account).Column("name").WherePK().Exec(ctx)
+	}
+	return errors.Join(err,
+		replaceTexts(ctx, e.db, accountID, func(a *Agent) bool { return emails.replaceIn(&a.Name) }, "name"),
+		replaceTexts(ctx, e.db, accountID, func(k *Key) bool {
+			return emails.replaceIn(&k.Label, &k.Note, &k.RevocationReason, &k.Leak.URL)
+		}, "label", "note", "revocation_reason", "leak_url"))
+}
+
+// replaceTexts writes these columns of the account's rows that replace has changed.
+func replaceTexts[T entry](ctx context.Context, db *DB, accountID uuid.UUID, replace func(*T) bool, columns ...string) error {
+	return eachPage(ctx, db, accountID, func(rows []T) error {
+		for _, row := range rows {
+			if !replace(&row) {
+				continue
+			}
+			if _, err := db.NewUpdate().Model(&row).Column(columns...).WherePK().Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachPage calls visit with the rows of an account, page by page.
+func eachPage[T entry](ctx context.Context, db *DB, accountID uuid.UUID, visit func([]T) error) error {
+	for page := (Page{Limit: maintenanceBatch}); ; {
+		rows := []T{}
+		limited, cancel := context.WithTimeout(ctx, db.timeout)
+		err := page.byID(db.NewSelect().Model(&rows)).Where("?TableAlias.account_id = ?", accountID).Scan(limited)
+		cancel()
+		if err != nil {
+			return err
+		}
+		list := cut(rows, page)
+		if err := visit(list.Items); err != nil || list.Next == uuid.Nil {
+			return err
+		}
+		page.After = list.Next
+	}
+}
+
+// emailsOfUser returns the emails that a user has or had.
+func emailsOfUser(ctx context.Context, tx Tx, user User) (emails []string, err error) {
+	err = tx.NewRaw(`SELECT email FROM users WHERE id = ?0
+		UNION SELECT email FROM identities WHERE user_id = ?0
+		UNION SELECT email FROM email_changes WHERE user_id = ?0
+		UNION SELECT label FROM activities WHERE account_id = ?1 AND subject_id = ?0
+		UNION SELECT former_label FROM activities WHERE account_id = ?1 AND subject_id = ?0 AND former_label IS NOT NULL`,
+		user.ID, user.AccountID).Scan(ctx, &emails)
+	return slices.DeleteFunc(emails, func(email string) bool { return !strings.Contains(email, "@") }), err
+}
+
+// browsers are the actions whose label is the browser, the passkey or the device of the actor.
+var browsers = []Action{
+	ActionSignedOut, ActionSessionRevoked, ActionPasskeyAdded, ActionPasskeyRemoved,
+}
+
+// eraseFrom returns an activity without a user's emails, addresses and browsers.
+func eraseFrom(a Activity, userID uuid.UUID, emails emailsInText) Activity {
+	acted := a.ActorID != nil && *a.ActorID == userID
+	if acted || a.ActorKind == ActorVisitor && a.SubjectID != nil && *a.SubjectID == userID {
+		a.Address = ""
+	}
+	if acted && slices.Contains(browsers, a.Action) {
+		a.Label = ""
+	}
+	emails.replaceIn(&a.Label, &a.FormerLabel, &a.Detail)
+	return a
+}
+
+// emailsInText finds emails in texts.
+type emailsInText []*regexp.Regexp
+
+func newEmailsInText(emails []string) (found emailsInText) {
+	for _, email := range emails {
+		found = append(found, regexp.MustCompile("(?i)"+regexp.QuoteMeta(email)))
+	}
+	return found
+}
+
+// replaceIn replaces the emails in these texts by [ErasedName], and reports whether it has.
+func (e emailsInText) replaceIn(texts ...*string) (changed bool) {
+	for _, text := range texts {
+		for _, pattern := range e {
+			before := *text
+			*text = replaceWhole(*text, pattern)
+			changed = changed || *text != before
+		}
+	}
+	return changed
+}
+
+// replaceWhole replaces the matches that are not a part of a longer email.
+func replaceWhole(text string, pattern *regexp.Regexp) string {
+	var result strings.Builder
+	rest := 0
+	for _, span := range pattern.FindAllStringIndex(text, -1) {
+		before, _ := utf8.DecodeLastRuneInString(text[:span[0]])
+		after, size := utf8.DecodeRuneInString(text[span[1]:])
+		if after == '.' { // a dot may also end a sentence
+			after, _ = utf8.DecodeRuneInString(text[span[1]+size:])
+		}
+		if isWordRune(before) || strings.ContainsRune(".+%", before) || isWordRune(after) {
+			continue
+		}
+		result.WriteString(text[rest:span[0]] + ErasedName)
+		rest = span[1]
+	}
+	return result.String() + text[rest:]
+}
+
+func isWordRune(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_')
+}

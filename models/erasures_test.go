@@ -1,0 +1,207 @@
+package models_test
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/usage"
+)
+
+func TestEveryColumnHasAFate(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		f := newFixture(t, url, models.Options{})
+		query := "SELECT m.name, c.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table'"
+		if f.postgres() {
+			query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
+		}
+		rows := modelstest.Value(f.db.QueryContext(t.Context(), query))(t)
+		stored := map[string][]string{}
+		for rows.Next() {
+			var table, column string
+			must(t, rows.Scan(&table, &column))
+			stored[table] = append(stored[table], column)
+		}
+		must(t, rows.Err())
+		must(t, rows.Close())
+		listed := models.Columns()
+		if got, want := slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(stored)); !slices.Equal(got, want) {
+			t.Errorf("the tables are %q, want %q", got, want)
+		}
+		for table, columns := range stored {
+			slices.Sort(columns)
+			if !slices.Equal(listed[table], columns) {
+				t.Errorf("the columns of %s are %q, want %q; what happens to a new one when a person's data are erased?", table, listed[table], columns)
+			}
+		}
+	})
+}
+
+const evesAddress = "198.51.100.9"
+
+// eve adds a person to the account who leaves something in as many places as possible, and returns
+// the user and texts that an erasure removes.
+func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []string) {
+	t.Helper()
+	ctx := t.Context()
+	client := models.Client{Address: evesAddress, UserAgent: "Eves browser"}
+	_, token := f.invite(t, c, "Eve@Example.org", models.RoleMember)
+	must(t, errOf(f.Invitations.Accept(ctx, token, "Tr0ub4dor & four", client)))
+	eve = modelstest.Value(f.People.FindByEmail(ctx, "eve@example.org"))(t)
+	_, _ = f.SignIn.VerifyPassword(ctx, eve.Email, "a wrong password of hers", client)
+	signedIn := modelstest.Value(f.SignIn.Start(ctx, eve, client))(t)
+	session := modelstest.Value(f.Sessions.Find(ctx, signedIn.Token, client))(t)
+	actor := models.UserActor(eve.ID, evesAddress)
+	f.passkey(t, session, actor)
+	must(t, f.Sessions.End(ctx, c.ID, session.ID, actor))
+	must(t, f.Credentials.ChangeEmail(ctx, eve.Email, "eve.new@example.org"))
+	eve.Email = "eve.new@example.org"
+	key, _ := f.generate(t, c, form("Key of EVE.NEW@example.org"), actor)
+	must(t, errOf(f.Keys.Rename(ctx, c.ID, key.ID, "eve.new@example.org, her key", actor)))
+	must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "eve@example.org. She left. Ask steve@example.org.", c.actor)))
+	must(t, f.Accounts.Rename(ctx, c.ID, "eve@example.org and friends", c.actor))
+	must(t, f.Credentials.RequestPasswordReset(ctx, eve.Email, client))
+	return eve, []string{"eve@", "Eve@", "EVE.NEW", "eve.new", evesAddress, "Eves browser"}
+}
+
+// holds returns those of the texts that the database has.
+func (f *fixture) holds(t *testing.T, texts []string) (found []string) {
+	t.Helper()
+	dump := strings.ReplaceAll(f.dump(t), "steve@example.org", "")
+	for _, text := range texts {
+		if strings.Contains(dump, text) {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+func TestUserIsErased(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		s := f.open(t, models.Options{Mail: true})
+		f.Store = s
+		c, other := f.customer(t), f.customer(t)
+		eve, traces := f.eve(t, c)
+		if found := f.holds(t, traces); len(found) != len(traces) {
+			t.Errorf("before the erasure the database holds only %q", found)
+		}
+		checkError(t, "the last owner", f.Erasures.BeginUser(ctx, c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
+		checkError(t, "of another account", f.Erasures.BeginUser(ctx, other.ID, eve.ID, models.Operator()), models.ErrUserNotFound)
+		checkError(t, "unknown", errOf(f.Erasures.FindUser(ctx, "nobody@example.org")), models.ErrUserNotFound)
+		kept := len(f.activities(t, c))
+		must(t, f.People.Remove(ctx, c.ID, eve.ID, models.Operator()))
+		found := modelstest.Value(f.Erasures.FindUser(ctx, "EVE.new@example.org"))(t)
+		if found.ID != eve.ID {
+			t.Errorf("found %+v", found)
+		}
+		for range 2 { // the second one changes nothing
+			must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, models.Operator()))
+			must(t, f.Erasures.Finish(ctx))
+			if found := f.holds(t, traces); found != nil {
+				t.Errorf("the database still holds %q", found)
+			}
+		}
+		activities := f.activities(t, c)
+		if len(activities) != kept+1 {
+			t.Errorf("%d activities, want %d", len(activities), kept+1)
+		}
+		erased, foreign := 0, 0
+		for _, activity := range activities {
+			if activity.ActorName == models.ErasedName {
+				erased++
+			}
+			if activity.ActorName == c.user.Email && activity.Address == c.actor.Address {
+				foreign++
+			}
+		}
+		if erased < 4 || foreign < 2 {
+			t.Errorf("%d activities of the erased user, %d of the owner with an address: %+v", erased, foreign, activities)
+		}
+		key := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{Limit: 1}))(t).Items[0]
+		if key.Label != models.ErasedName+", her key" || key.RevocationReason != models.ErasedName+". She left. Ask steve@example.org." {
+			t.Errorf("key %+v", key)
+		}
+		f.checkCount(t, 0, "SELECT count(*) FROM erasures WHERE finished_at IS NULL OR emails <> ''")
+		f.checkCount(t, 0, "SELECT count(*) FROM erasing")
+	})
+}
+
+func TestAccountIsErased(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		f.Store = f.open(t, models.Options{Mail: true})
+		c, other := f.customer(t), f.customer(t)
+		_, traces := f.eve(t, c)
+		agent := f.agent(t, c)
+		key, secret := f.key(t, c)
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			must(t, errOf(s.API.Authenticate(ctx, secret, usage.NewSource(netip.MustParseAddr(evesAddress), "curl"))))
+		})
+		f.twoSteps(t, c)
+		f.invite(t, c, "pending@example.org", models.RoleMember)
+		f.key(t, other)
+		checkError(t, "enabled", f.Erasures.BeginAccount(ctx, c.ID), models.ErrAccountEnabled)
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
+		before := f.activities(t, other)
+		must(t, f.Erasures.BeginAccount(ctx, c.ID))
+		for name, err := range map[string]error{
+			"find": errOf(f.Accounts.Find(ctx, c.ID)), "erase": f.Erasures.BeginAccount(ctx, c.ID),
+			"enable": f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()),
+		} {
+			checkError(t, name, err, models.ErrAccountNotFound)
+		}
+		must(t, f.Erasures.Finish(ctx))
+		must(t, f.Erasures.Finish(ctx))
+		traces = append(traces, key.ID.String(), agent.ID.String(), c.user.ID.String(), c.user.Email, "pending@", "Reception")
+		if found := f.holds(t, traces); found != nil {
+			t.Errorf("the database still holds %q", found)
+		}
+		if dump := f.dump(t); strings.Count(dump, c.ID.String()) != 2 || !strings.Contains(dump, "erasures:") {
+			t.Errorf("the id of the account is in %d places, want one line with it", strings.Count(dump, c.ID.String()))
+		}
+		if after := f.activities(t, other); len(after) != len(before) {
+			t.Errorf("activities of another account: %+v, want %+v", after, before)
+		}
+		f.checkCount(t, 0, "SELECT count(*) FROM erasing")
+		// The platform may create the account again.
+		_, created, err := f.Accounts.Put(ctx, c.ID, "Acme", nil, nil, models.Operator())
+		if err != nil || !created {
+			t.Errorf("created %t, %v", created, err)
+		}
+	})
+}
+
+// The batches go on where a crash has stopped them.
+func TestErasureOfManyRowsIsResumed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		rows := make([]models.Activity, 2500)
+		for i := range rows {
+			rows[i] = models.Activity{
+				ID: newID(), AccountID: c.ID, ActorKind: models.ActorUser, ActorID: &c.user.ID, Action: models.ActionSignedOut,
+				Label: "Eves browser", Address: evesAddress, At: f.clock.Now(), Count: 1,
+			}
+		}
+		for batch := range slices.Chunk(rows, 500) {
+			must(t, errOf(f.db.NewInsert().Model(&batch).Exec(t.Context())))
+		}
+		f.owner(t, c)
+		must(t, f.Erasures.BeginUser(t.Context(), c.ID, c.user.ID, models.Operator()))
+		must(t, f.Accounts.SetDisabled(t.Context(), c.ID, true, models.Operator()))
+		must(t, f.Erasures.BeginAccount(t.Context(), c.ID))
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := f.Erasures.Finish(stopped); err == nil {
+			t.Error("finished without time")
+		}
+		must(t, f.Erasures.Finish(t.Context()))
+		f.checkCount(t, 0, "SELECT count(*) FROM activities WHERE account_id = ?", c.ID)
+		f.checkCount(t, 1, "SELECT count(*) FROM erasures WHERE finished_at IS NOT NULL AND id = ?", c.ID)
+	})
+}

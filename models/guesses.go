@@ -1,0 +1,190 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// An email, network address, device or session may have Options.SignInLimit wrong passwords within
+// signInWindow, and an email twice as many in the devices and sessions of its user. Further ones
+// are refused unchecked.
+const (
+	signInWindow       = time.Minute
+	defaultSignInLimit = 10
+)
+
+// guesses limits and records wrong passwords, codes and invitations.
+type guesses struct {
+	db         *DB
+	limit      int // wrong passwords of a subject within signInWindow
+	refused    refusals
+	background *sync.WaitGroup
+}
+
+// signInFailure is one wrong password, or a right one if the subject is that of rightPasswords.
+// Refused requests are not stored, so that they do not make the wait longer.
+type signInFailure struct {
+	bun.BaseModel `bun:"table:sign_in_failures"`
+
+	ID      uuid.UUID `bun:",pk"`
+	Subject []byte
+	At      time.Time
+}
+
+// subject is a rate-limited email, address, device or session.
+type subject struct {
+	hash   []byte // stored; users sometimes type a password into the email field
+	factor int    // multiplies the limit
+}
+
+func signInSubject(kind, value string) subject {
+	hash := sha256.Sum256([]byte(kind + "\x00" + value))
+	return subject{hash[:], 1}
+}
+
+// emailSubject is the subject that the wrong passwords for an email count for, of all clients.
+func emailSubject(email string) subject { return signInSubject("email", string(hashEmail(email))) }
+
+// times returns the subject with another factor.
+func (s subject) times(factor int) subject { return subject{s.hash, factor} }
+
+// check returns a [*SignInLimitError] if one of the subjects has reached its limit.
+func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) error {
+	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
+	defer cancel()
+	now := g.db.Now()
+	for _, subject := range subjects {
+		limit := subject.factor * g.limit
+		var recent []time.Time
+		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
+			Where("subject = ? AND at > ?", subject.hash, now.Add(-signInWindow)).
+			OrderExpr("at DESC").Limit(int64(limit)).Scan(ctx, &recent)
+		if err != nil {
+			return failed("count wrong passwords", err)
+		}
+		if len(recent) == limit {
+			// The next guess is possible when the oldest of these leaves the window.
+			return &SignInLimitError{RetryAfter: recent[limit-1].Add(signInWindow).Sub(now)}
+		}
+	}
+	return nil
+}
+
+// lockSubjects lets only one transaction at a time count the wrong passwords of these subjects. All
+// transactions lock the email, the address, the device and the session in this order, so they
+// cannot deadlock.
+func lockSubjects(ctx context.Context, tx Tx, subjects []subject) error {
+	for _, subject := range subjects {
+		if err := tx.lockHash(ctx, subject.hash); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rightPasswords is the subject that a user's right passwords count for.
+func rightPasswords(email string) []subject {
+	return []subject{signInSubject("right", string(hashEmail(email))).times(3)}
+}
+
+// checkRight returns a [*SignInLimitError] after too many right passwords of a user, because each
+// costs as much as a wrong one. Their limit is three times that of wrong ones.
+func (g *guesses) checkRight(ctx context.Context, email string) error {
+	err := g.check(ctx, g.db, rightPasswords(email))
+	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
+		limit.Right = true
+	}
+	return err
+}
+
+// countRight counts a right password.
+func (g *guesses) countRight(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
+	defer cancel()
+	return failed("count a right password", g.insert(ctx, g.db, rightPasswords(email)))
+}
+
+// countWrong counts a wrong password for the subjects counted. If other instances have brought one
+// of the subjects limited to the limit in the meantime, it returns a [*SignInLimitError].
+func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) error {
+	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
+		if err := lockSubjects(ctx, tx, counted); err != nil {
+			return err
+		}
+		if err := g.check(ctx, tx, limited); err != nil {
+			return err
+		}
+		return g.insert(ctx, tx, counted)
+	})
+}
+
+func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []subject) error {
+	rows := make([]signInFailure, len(subjects))
+	for i, subject := range subjects {
+		rows[i] = signInFailure{ID: newID(), Subject: subject.hash, At: g.db.Now()}
+	}
+	_, err := db.NewInsert().Model(&rows).Exec(ctx)
+	return err
+}
+
+// lockCodes lets no other transaction check a code of the user, on any instance. After too many
+// wrong codes, the error is a [*SignInLimitError].
+func (g *guesses) lockCodes(ctx context.Context, tx Tx, userID uuid.UUID) error {
+	subjects := codesOf(userID)
+	if err := lockSubjects(ctx, tx, subjects); err != nil {
+		return err
+	}
+	err := g.check(ctx, tx, subjects)
+	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
+		limit.Codes = true
+	}
+	return err
+}
+
+// wrongCode counts a wrong code like a wrong password and returns [ErrWrongCode], with which the
+// transaction is committed.
+func (g *guesses) wrongCode(ctx context.Context, tx Tx, userID uuid.UUID) error {
+	if err := g.insert(ctx, tx, codesOf(userID)); err != nil {
+		return err
+	}
+	return committedError{ErrWrongCode}
+}
+
+func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code", userID.String())} }
+
+// record records a wrong password or code in the account's activity log. Because the response would
+// otherwise take longer for a known email, record works in the background.
+func (g *guesses) record(user User, actor Actor, action Action) {
+	g.background.Go(func() {
+		err := g.db.InTx(context.Background(), "record a wrong password or code", func(ctx context.Context, tx Tx) error {
+			return tx.Record(ctx, actor, user.activity(action))
+		})
+		if err != nil {
+			g.db.logger.Error("background write failed", slog.Any("error", err))
+		}
+	})
+}
+
+// refusals are counters of [Stats].
+type refusals struct{ wrong, limited, disabled atomic.Uint64 }
+
+// count counts the outcome of a sign-in.
+func (c *refusals) count(err error) {
+	_, limited := errors.AsType[*SignInLimitError](err)
+	switch {
+	case limited:
+		c.limited.Add(1)
+	case errors.Is(err, ErrWrongCredentials), errors.Is(err, ErrWrongCode):
+		c.wrong.Add(1)
+	case errors.Is(err, ErrSignInDisabled):
+		c.disabled.Add(1)
+	}
+}

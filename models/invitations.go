@@ -1,0 +1,337 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// invitationLife is how long an invitation can be used.
+const invitationLife = 7 * Day
+
+// Invitations let people join accounts.
+type Invitations struct {
+	db        *DB
+	passwords *passwords
+	guesses   *guesses
+	signIn    *SignIn
+}
+
+// Create invites a person, who must not be a user of any account, and records the activity. It also
+// returns the token of the link, which is stored nowhere and cannot be read again. If the store
+// sends mail and no limit is reached, the person gets a mail with another link to the same
+// invitation. If a user of another account has the email but has never proved it, only the link in
+// the mail can be used.
+//
+// The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
+// [ErrEmailInvited], [ErrInvitationLimit] or [ErrNotOwner].
+func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email string, role Role, actor Actor) (Invitation, string, error) {
+	email, err := cleanEmail(email)
+	if err != nil {
+		return Invitation{}, "", err
+	}
+	if err := checkRole(role); err != nil {
+		return Invitation{}, "", err
+	}
+	token, now := newToken(), i.db.Now()
+	invitation := Invitation{
+		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email), Role: role,
+		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(invitationLife),
+	}
+	if actor.Kind == ActorUser {
+		invitation.InviterID = &actor.ID
+	}
+	err = i.db.InTx(ctx, "create invitation", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		if err := checkNewInvitation(ctx, tx, invitation, actor); err != nil {
+			return err
+		}
+		if err := tx.Insert(ctx, &invitation); err != nil {
+			return err
+		}
+		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
+		if err := tx.Record(ctx, actor, activity); err != nil {
+			return err
+		}
+		if invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID); err != nil || invitation.Mailed {
+			return err
+		}
+		return checkEmailFree(ctx, tx, invitation.EmailHash)
+	})
+	if err != nil {
+		return Invitation{}, "", err
+	}
+	return invitation, token, nil
+}
+
+// checkNewInvitation returns an error unless the actor may invite this email now. If an invitation
+// for the email has expired, checkNewInvitation deletes it.
+func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) error {
+	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
+		return err
+	}
+	user, err := findUser(ctx, tx, "u.email_hash = ?", n.EmailHash)
+	switch {
+	case err == nil && user.AccountID == n.AccountID:
+		return &InvalidError{"email", "This person is already in this account."}
+	case err == nil && user.EmailProvenAt != nil:
+		return ErrEmailTaken
+	case err != nil && !errors.Is(err, ErrUserNotFound):
+		return err
+	}
+	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND expires_at <= ?", n.AccountID, n.CreatedAt)
+	if err != nil {
+		return err
+	}
+	var pending [][]byte
+	err = tx.NewSelect().Model((*Invitation)(nil)).Column("email_hash").Where("account_id = ?", n.AccountID).
+		Limit(MaxInvitations).Scan(ctx, &pending)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(pending, func(hash []byte) bool { return bytes.Equal(hash, n.EmailHash) }) {
+		return ErrEmailInvited
+	}
+	if len(pending) >= MaxInvitations {
+		return ErrInvitationLimit
+	}
+	return nil
+}
+
+// Pending returns the account's pending invitations, the newest first.
+func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invitation, error) {
+	invitations := []Invitation{}
+	err := i.db.NewSelect().Model(&invitations).Where("account_id = ? AND expires_at > ?", accountID, i.db.Now()).
+		OrderExpr("invitation.id DESC").Limit(MaxInvitations).Scan(ctx)
+	return invitations, failed("list invitations", err)
+}
+
+// Renew gives one of the account's pending invitations a new link and a new expiry, and returns it
+// and the token as [Invitations.Create] does. Older links of the invitation end. The error may be
+// [ErrInvitationNotFound] or [ErrNotOwner].
+func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor Actor) (invitation Invitation, token string, err error) {
+	token = newToken()
+	invitation, err = inTx(ctx, i.db, "renew invitation", func(ctx context.Context, tx Tx) (invitation Invitation, err error) {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return invitation, err
+		}
+		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+			return invitation, err
+		}
+		now := tx.Now()
+		err = tx.NewSelect().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, now).Scan(ctx)
+		if err != nil {
+			return invitation, noRows(err, ErrInvitationNotFound)
+		}
+		if actor.Kind == ActorUser {
+			invitation.InviterID = &actor.ID
+		}
+		invitation.TokenHash, invitation.MailTokenHash, invitation.ExpiresAt = hashToken(token), nil, now.Add(invitationLife)
+		if err := tx.Update(ctx, &invitation, "inviter_id", "token_hash", "mail_token_hash", "expires_at"); err != nil {
+			return invitation, err
+		}
+		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &id, Label: invitation.Email}
+		if err := tx.Record(ctx, actor, activity); err != nil {
+			return invitation, err
+		}
+		invitation.CreatedAt = now // of the mail, for its limits
+		invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID)
+		return invitation, err
+	})
+	return invitation, token, err
+}
+
+// Cancel deletes one of the account's pending invitations, returns it and records the activity. The
+// error may be [ErrInvitationNotFound] or [ErrNotOwner].
+func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
+	return inTx(ctx, i.db, "cancel invitation", func(ctx context.Context, tx Tx) (invitation Invitation, err error) {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return invitation, err
+		}
+		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+			return invitation, err
+		}
+		created := tx.NewSelect().Model((*Activity)(nil)).Column("id").
+			Where("activity.account_id = ? AND activity.subject_id = ? AND activity.action = ?", accountID, id, ActionInvitationCreated)
+		err = discardMails(ctx, tx, "mail.account_id = ? AND mail.kind = ? AND mail.activity_id IN (?)",
+			accountID, ActionInvitationCreated, created)
+		if err != nil {
+			return invitation, err
+		}
+		err = tx.NewDelete().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, tx.Now()).
+			Returning("id, email, role").Scan(ctx)
+		if err != nil {
+			return invitation, noRows(err, ErrInvitationNotFound)
+		}
+		return invitation, tx.Record(ctx, actor, Activity{
+			AccountID: accountID, Action: ActionInvitationCancelled, SubjectID: &id, Label: invitation.Email,
+		})
+	})
+}
+
+// Find returns the pending invitation with this token, of either link. The error may be
+// [ErrInvitationInvalid] or [ErrSignInDisabled]. If the row of an expired invitation is still
+// there, the error is [ErrInvitationExpired].
+func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
+	invitation, err := i.findByToken(ctx, i.db, token)
+	return invitation, failed("find invitation", err)
+}
+
+func (i *Invitations) findByToken(ctx context.Context, db bun.IDB, token string) (Invitation, error) {
+	var invitation Invitation
+	err := db.NewSelect().Model(&invitation).ColumnExpr("?TableColumns").
+		ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS disabled").
+		Join("JOIN accounts AS a ON a.id = invitation.account_id").
+		Where("invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0", hashToken(token)).
+		Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Invitation{}, ErrInvitationInvalid
+	case err != nil:
+		return Invitation{}, err
+	case !invitation.ExpiresAt.After(i.db.Now()):
+		return Invitation{}, ErrInvitationExpired
+	case invitation.Disabled:
+		return Invitation{}, ErrSignInDisabled
+	}
+	return invitation, nil
+}
+
+// maxInvitationMails is the number of mails with invitations that one account causes in an hour.
+// For further invitations no mail is sent, and the inviter passes the link on.
+const maxInvitationMails = 50
+
+// queueInvitation queues the mail of a new invitation to a locked account, unless a limit is
+// reached, and reports whether it did.
+func queueInvitation(ctx context.Context, tx Tx, n Invitation, activityID uuid.UUID) (bool, error) {
+	if !tx.db.mail {
+		return false, nil
+	}
+	sent, err := tx.NewSelect().Model((*recentMail)(nil)).
+		Where("account_id = ? AND kind = ? AND at > ?", n.AccountID, ActionInvitationCreated, n.CreatedAt.Add(-recentMailWindow)).Count(ctx)
+	if err != nil || sent >= maxInvitationMails {
+		return false, err
+	}
+	return queueMails(ctx, tx, []Mail{{
+		Kind: ActionInvitationCreated, AccountID: &n.AccountID, ActivityID: &activityID, Recipient: n.Email,
+	}})
+}
+
+// createInvitationLink gives the invitation of a queued mail a second token, which replaces that of
+// an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended,
+// the token is empty.
+func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string, err error) {
+	token = newToken()
+	subject := tx.NewSelect().Model((*Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
+	var invitation Invitation
+	err = tx.NewUpdate().Model(&invitation).Set("mail_token_hash = ?", hashToken(token)).
+		Where("id = (?)", subject).Where("expires_at > ?", tx.Now()).Returning("role, expires_at").Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	mail.Role, mail.ExpiresAt = invitation.Role, invitation.ExpiresAt
+	return token, err
+}
+
+// Accept adds the person with the invitation's token to the account, with a password, deletes the
+// invitation, records the activity, and signs the new user in. Accept sets its own deadlines.
+//
+// If the password breaks a rule, the error is an [*InvalidError] for the field "password". After
+// too many wrong tokens from the client's network it is a [*SignInLimitError]. If a user has the
+// email it is [ErrEmailTaken], unless the token is that of the mail and the user has never proved
+// the email. Then that user gets another one; see freeEmail. Otherwise it may be
+// [ErrInvitationInvalid] or [ErrSignInDisabled].
+func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (SignedIn, error) {
+	if i.passwords.off {
+		return SignedIn{}, ErrPasswordsOff
+	}
+	invitation, err := i.findLimited(ctx, token, client)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	if err := checkPassword(password, invitation.Email, invitation.AccountName); err != nil {
+		return SignedIn{}, err
+	}
+	hash, err := i.passwords.hash(ctx, strangerPlace(client), password)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
+		return i.join(ctx, tx, token, hash, client)
+	})
+}
+
+// AcceptWithIdentity is [Invitations.Accept] for a person without a password, whose identity it
+// connects, also if its email is not the invitation's. If the identity has a user, the error is
+// [ErrIdentityTaken].
+func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, client Client) (SignedIn, error) {
+	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
+		signedIn, err := i.join(ctx, tx, token, i.passwords.hasher.Absent(), client)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		user := signedIn.User
+		return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+	})
+}
+
+// findLimited is [Invitations.Find] with a limit on wrong tokens from one network, and with its own
+// deadlines.
+func (i *Invitations) findLimited(ctx context.Context, token string, client Client) (Invitation, error) {
+	subject := []subject{signInSubject("invitation", network(client.Address))}
+	if err := i.guesses.check(ctx, i.db, subject); err != nil {
+		return Invitation{}, err
+	}
+	ctxDB, cancel := context.WithTimeout(ctx, i.db.timeout)
+	defer cancel()
+	invitation, err := i.Find(ctxDB, token)
+	if errors.Is(err, ErrInvitationInvalid) {
+		if err := i.guesses.countWrong(ctx, subject, subject); err != nil {
+			return Invitation{}, err
+		}
+	}
+	return invitation, err
+}
+
+// join adds the user of the invitation, deletes the invitation and signs the user in. A user with
+// the hash [password.Hasher.Absent] has no password, and needs another way to sign in.
+func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash string, client Client) (SignedIn, error) {
+	invitation, err := i.findByToken(ctx, tx, token)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	// Every transaction locks the account before other rows. So the inviter cannot be removed
+	// meanwhile, which would delete the invitation.
+	if err := tx.lockEnabledAccount(ctx, invitation.AccountID); err != nil {
+		return SignedIn{}, disabledIfWrong(err)
+	}
+	result, err := tx.NewDelete().Model((*Invitation)(nil)).Where("id = ?", invitation.ID).Exec(ctx)
+	if err := unlessAffected(result, err, ErrInvitationInvalid); err != nil {
+		return SignedIn{}, err
+	}
+	joining := User{AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role}
+	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) {
+		if err := freeEmail(ctx, tx, invitation.Email); err != nil {
+			return SignedIn{}, err
+		}
+		now := tx.Now()
+		joining.EmailProvenAt = &now
+	}
+	user, err := insertUser(ctx, tx, joining)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	actor := UserActor(user.ID, client.Address)
+	err = tx.Record(ctx, actor, user.activity(ActionInvitationAccepted))
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return i.signIn.begin(ctx, tx, user, byInvitation, client)
+}

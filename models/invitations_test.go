@@ -1,0 +1,218 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// invite creates an invitation from the customer's first user and returns it and its token.
+func (f *fixture) invite(t *testing.T, c customer, email string, role models.Role) (models.Invitation, string) {
+	t.Helper()
+	invitation, token, err := f.Invitations.Create(t.Context(), c.ID, email, role, c.actor)
+	must(t, err)
+	return invitation, token
+}
+
+func newEmail() string { return uuid.NewString() + "@example.com" }
+
+// accept returns the error of an attempt to accept an invitation.
+func accept(ctx context.Context, s *models.Store, token, password string) error {
+	return errOf(s.Invitations.Accept(ctx, token, password, browser))
+}
+
+func TestRenewedInvitationHasOneLink(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		old, ended := f.invite(t, c, newEmail(), models.RoleMember)
+		f.clock.Advance(6 * models.Day)
+		renew := func(c customer) error {
+			_, _, err := f.Invitations.Renew(ctx, c.ID, old.ID, c.actor)
+			return err
+		}
+		checkError(t, "another account's", renew(other), models.ErrInvitationNotFound)
+		renewed, token, err := f.Invitations.Renew(ctx, c.ID, old.ID, c.actor)
+		must(t, err)
+		if left := renewed.ExpiresAt.Sub(f.clock.Now()); left != 7*models.Day || renewed.ID != old.ID {
+			t.Errorf("renewed: %+v, expires in %s", renewed, left)
+		}
+		checkError(t, "the old link", accept(ctx, f.Store, ended, password), models.ErrInvitationInvalid)
+		must(t, accept(ctx, f.Store, token, password))
+		checkError(t, "an accepted one", renew(c), models.ErrInvitationNotFound)
+	})
+}
+
+func TestInvitationAddsOneUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, email := f.customer(t), newEmail()
+		invitation, token := f.invite(t, c, " "+email+" ", models.RoleMember)
+		if left := invitation.ExpiresAt.Sub(f.clock.Now()); left != 7*models.Day {
+			t.Errorf("it expires in %s", left)
+		}
+		for range 2 { // looking at the page does not use the invitation
+			found, err := f.Invitations.Find(t.Context(), token)
+			if err != nil || found.Email != email || found.AccountName != c.Name || found.Role != models.RoleMember {
+				t.Errorf("%+v, %v", found, err)
+			}
+		}
+		for _, guessable := range []string{"", "short", email, c.Name + c.Name + c.Name} {
+			checkInvalid(t, guessable, accept(t.Context(), f.Store, token, guessable), "password")
+		}
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		used, errs := atOnce(4, func(i int) error { return accept(t.Context(), stores[i%2], token, password) })
+		if used != 1 {
+			t.Fatalf("%d clients used the invitation, errors %v", used, errs)
+		}
+		checkErrors(t, "the others", errs, models.ErrInvitationInvalid)
+		signIn(t, f.Store, email, password, address(1), nil)
+		users := modelstest.Value(f.People.List(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 10}))(t)
+		if len(users.Items) != 1 {
+			t.Fatalf("%+v", users)
+		}
+		if user := users.Items[0]; user.Email != email || user.Role != models.RoleMember || user.LastSignInAt == nil {
+			t.Errorf("%+v", user)
+		}
+		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), models.ErrInvitationInvalid)
+		for i, want := range []struct {
+			action models.Action
+			actor  string
+		}{
+			{models.ActionSignedIn, email}, {models.ActionInvitationAccepted, email}, {models.ActionInvitationCreated, c.user.Email},
+		} {
+			if got := f.activities(t, c)[i]; got.Action != want.action || got.ActorName != want.actor {
+				t.Errorf("activity %d is %s by %s, want %v", i, got.Action, got.ActorName, want)
+			}
+		}
+	})
+}
+
+func TestInvitationEnds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		cancelled, cancelledToken := f.invite(t, c, newEmail(), models.RoleMember)
+		checkError(t, "cancelled by another account", errOf(f.Invitations.Cancel(t.Context(), other.ID, cancelled.ID, other.actor)), models.ErrInvitationNotFound)
+		got, err := f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)
+		if err != nil || got.Email != cancelled.Email {
+			t.Errorf("%+v, %v", got, err)
+		}
+		checkError(t, "cancelled twice", errOf(f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)), models.ErrInvitationNotFound)
+		checkError(t, "cancelled", accept(t.Context(), f.Store, cancelledToken, password), models.ErrInvitationInvalid)
+
+		expired, expiredToken := f.invite(t, c, newEmail(), models.RoleMember)
+		f.clock.Advance(7*models.Day - time.Second)
+		must(t, errOf(f.Invitations.Find(t.Context(), expiredToken)))
+		f.clock.Advance(time.Second)
+		checkError(t, "expired", accept(t.Context(), f.Store, expiredToken, password), models.ErrInvitationExpired)
+		checkError(t, "cancelled after it expired", errOf(f.Invitations.Cancel(t.Context(), c.ID, expired.ID, c.actor)), models.ErrInvitationNotFound)
+		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != 0 {
+			t.Errorf("%v, %v", pending, err)
+		}
+		f.invite(t, c, expired.Email, models.RoleMember) // replaces the expired one
+		f.clock.Advance(8 * models.Day)
+		must(t, f.Purge(t.Context()))
+		f.checkCount(t, 0, "SELECT count(*) FROM invitations")
+	})
+}
+
+// Otherwise a removed owner could return with an invitation that nobody has used.
+func TestInvitationEndsWithTheRightsOfItsInviter(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		for how, end := range map[string]func(models.User) error{
+			"removed": func(u models.User) error { return f.People.Remove(t.Context(), c.ID, u.ID, c.actor) },
+			"made a member": func(u models.User) error {
+				return errOf(f.People.SetRole(t.Context(), c.ID, u.ID, models.RoleMember, c.actor))
+			},
+			"disabled": func(u models.User) error { return f.People.SetDisabled(t.Context(), u.Email, true) },
+		} {
+			inviter := f.member(t, c, models.RoleOwner)
+			_, token, err := f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, models.UserActor(inviter.ID, ""))
+			must(t, err)
+			must(t, end(inviter))
+			checkError(t, how, errOf(f.Invitations.Find(t.Context(), token)), models.ErrInvitationInvalid)
+			_, _, err = f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, models.UserActor(inviter.ID, ""))
+			checkError(t, how+", another one", err, models.ErrNotOwner)
+		}
+	})
+}
+
+func TestInvitationsAreRefused(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		create := func(email string, role models.Role, actor models.Actor) error {
+			_, _, err := f.Invitations.Create(t.Context(), c.ID, email, role, actor)
+			return err
+		}
+		email := newEmail()
+		f.invite(t, c, email, models.RoleMember)
+		checkError(t, "invited before", create(email, models.RoleOwner, c.actor), models.ErrEmailInvited)
+		checkError(t, "user of another account", create(other.user.Email, models.RoleMember, c.actor), models.ErrEmailTaken)
+		member := f.member(t, c, models.RoleMember)
+		checkInvalid(t, "not an email", create("eve", models.RoleMember, c.actor), "email")
+		checkInvalid(t, "no role", create(newEmail(), "admin", c.actor), "role")
+		checkInvalid(t, "user of this account", create(member.Email, models.RoleMember, c.actor), "email")
+		for who, actor := range map[string]models.Actor{
+			"a member": models.UserActor(member.ID, ""), "an owner of another account": other.actor, "a visitor": {Kind: models.ActorVisitor},
+		} {
+			checkError(t, who, create(newEmail(), models.RoleMember, actor), models.ErrNotOwner)
+		}
+		for i := range models.MaxInvitations - 1 {
+			must(t, create(fmt.Sprintf("%d-%s", i, email), models.RoleMember, c.actor))
+		}
+		checkError(t, "the 101st", create(newEmail(), models.RoleMember, c.actor), models.ErrInvitationLimit)
+		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != models.MaxInvitations {
+			t.Errorf("%d invitations, %v", len(pending), err)
+		}
+	})
+}
+
+func TestInvitationOfAPersonWhoBecameAUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other, email := f.customer(t), f.customer(t), newEmail()
+		_, token := f.invite(t, c, email, models.RoleMember)
+		_, elsewhere := f.invite(t, other, email, models.RoleMember)
+		must(t, accept(t.Context(), f.Store, elsewhere, password))
+		checkError(t, "joined another account", accept(t.Context(), f.Store, token, password), models.ErrEmailTaken)
+
+		added := newEmail()
+		_, token = f.invite(t, c, added, models.RoleMember)
+		must(t, errOf(f.People.Add(t.Context(), c.ID, models.NewUser{Email: added, Role: models.RoleMember}, models.Operator())))
+		checkError(t, "added by an operator", accept(t.Context(), f.Store, token, password), models.ErrInvitationInvalid)
+	})
+}
+
+func TestInvitationOfADisabledAccount(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		_, token := f.invite(t, c, newEmail(), models.RoleMember)
+		// As an operator's SQL does, which does not end invitations.
+		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
+		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), models.ErrSignInDisabled)
+		checkError(t, "join", accept(t.Context(), f.Store, token, password), models.ErrSignInDisabled)
+	})
+}
+
+func TestGuessesOfInvitationsAreLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		_, token := f.invite(t, c, newEmail(), models.RoleMember)
+		for range 10 {
+			checkError(t, "a guess", accept(t.Context(), f.Store, "guess", password), models.ErrInvitationInvalid)
+		}
+		var limited *models.SignInLimitError
+		if err := accept(t.Context(), f.open(t, models.Options{}), token, password); !errors.As(err, &limited) {
+			t.Errorf("after ten guesses: %v", err)
+		}
+		// Guesses of tokens do not stop sign-in.
+		signIn(t, f.Store, c.user.Email, password, browser.Address, nil)
+		f.clock.Advance(time.Minute)
+		must(t, accept(t.Context(), f.Store, token, password))
+	})
+}

@@ -1,0 +1,126 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// NewKey is the input of [Keys.Generate].
+type NewKey struct {
+	Label    string    // 1 to 100 characters, no control characters
+	FormID   uuid.UUID // of the rendered form; each form generates at most one key
+	Access   Access    // empty: [AccessAgents]
+	Replaces uuid.UUID // an active key of the same account, in a rotation; zero if none
+
+	// A key that replaces another one has its access, restrictions and note in place of these.
+	Restrictions Restrictions
+	Note         string // at most 500 characters
+}
+
+// Generate creates a key, records the activity, and returns the key and its secret, which is stored
+// nowhere and cannot be read again.
+//
+// The error may be an [*InvalidError] for the field "label", "access", "expires", "agents",
+// "networks" or "note", those of [CheckLimits], or several joined, a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace,
+// [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
+func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
+	label, invalidLabel := cleanName("label", "Label", n.Label)
+	note, invalidNote := cleanNote("note", "Note", n.Note)
+	secret := newKeySecret()
+	hash := hashKey(secret)
+	key := Key{
+		ID: newID(), AccountID: accountID, Label: label, KeyHash: hash[:],
+		LastFour: secret[keyLength-4:], FormID: n.FormID, Access: cmp.Or(n.Access, AccessAgents), CreatedAt: k.db.Now(), Note: note,
+	}
+	if n.Replaces != uuid.Nil {
+		key.ReplacesID = &n.Replaces
+	}
+	if actor.Kind == ActorUser {
+		key.CreatedBy = &actor.ID
+	}
+	err := k.db.InTx(ctx, "generate API key", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		if err := k.checkNew(ctx, tx, n, accountID); err != nil {
+			return err
+		}
+		if err := errors.Join(invalidLabel, invalidNote, k.restrictNew(ctx, tx, n, &key)); err != nil {
+			return err
+		}
+		if err := tx.Insert(ctx, &key); err != nil {
+			return err
+		}
+		detail, err := describeChange(ctx, tx, nil, &key)
+		if err != nil {
+			return err
+		}
+		return tx.Record(ctx, actor, Activity{
+			AccountID: accountID, Action: ActionKeyGenerated, SubjectID: &key.ID, Label: key.Label, Detail: detail,
+		})
+	})
+	if err != nil {
+		return Key{}, "", err
+	}
+	return key, secret, nil
+}
+
+// restrictNew sets the restrictions of a new key: those of the key that it replaces, or else those
+// of the input.
+func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error {
+	if n.Replaces == uuid.Nil {
+		if key.Access != AccessAgents && key.Access != AccessReports {
+			return &InvalidError{"access", "Choose Agents and tokens, or Reports only."}
+		}
+		if n.Restrictions.ExpiresAt == nil && k.maxLifetime > 0 {
+			return k.setExpiry(ctx, tx, key, nil)
+		}
+		return k.setRestrictions(ctx, tx, key, n.Restrictions)
+	}
+	replaced, err := k.lockActive(ctx, tx, key.AccountID, n.Replaces)
+	if err != nil {
+		return err
+	}
+	key.Access, key.Note = replaced.Access, replaced.Note
+	key.Agents, key.Networks, key.Limits = replaced.Agents, replaced.Networks, replaced.Limits
+	if key.ExpiresAt = k.RenewedExpiry(replaced, key.CreatedAt); key.ExpiresAt != nil {
+		key.Lifetime = key.ExpiresAt.Sub(key.CreatedAt)
+	}
+	return nil
+}
+
+// checkNew returns an error if the form has already generated a key, or the account has too many
+// keys.
+func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUID) error {
+	var made Key
+	err := tx.NewSelect().Model(&made).Where("account_id = ? AND form_id = ?", accountID, n.FormID).Scan(ctx)
+	if err == nil {
+		return &RepeatedFormError{made}
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	active, err := k.whereActive(tx.NewSelect().Model((*Key)(nil))).Where("account_id = ?", accountID).Count(ctx)
+	if err == nil && active >= MaxActiveKeys {
+		return ErrKeyLimit
+	}
+	return err
+}
+
+// RenewedExpiry returns when a key expires that replaces another one now; nil: never.
+func (k *Keys) RenewedExpiry(replaced Key, now time.Time) *time.Time {
+	lifetime := replaced.Lifetime
+	if k.maxLifetime > 0 && (lifetime == 0 || lifetime > k.maxLifetime) {
+		lifetime = k.maxLifetime
+	}
+	if lifetime == 0 {
+		return nil
+	}
+	at := now.Add(lifetime)
+	return &at
+}

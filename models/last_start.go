@@ -1,0 +1,33 @@
+package models
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+)
+
+// lastStart is what commands need to know of the instance that started last.
+type lastStart struct {
+	bun.BaseModel `bun:"table:last_start"`
+
+	OnlyRow      int `bun:",pk"`
+	PasswordsOff bool
+}
+
+// RecordSettings stores the settings that commands need. An instance calls it at its start.
+func (s *Store) RecordSettings(ctx context.Context) error {
+	row := lastStart{OnlyRow: 1, PasswordsOff: s.People.passwords.off}
+	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	defer cancel()
+	_, err := s.db.NewInsert().Model(&row).On("CONFLICT (only_row) DO UPDATE").Set("passwords_off = EXCLUDED.passwords_off").Exec(ctx)
+	return failed("record the settings", err)
+}
+
+// AdoptSettings sets the settings of a command to those of the instance that started last, if there
+// was one. Nothing else may use the store before.
+func (s *Store) AdoptSettings(ctx context.Context) error {
+	var row lastStart
+	err := noRows(s.db.NewSelect().Model(&row).Scan(ctx), nil)
+	s.People.passwords.off = row.PasswordsOff // all services share it
+	return failed("read the settings", err)
+}

@@ -1,0 +1,27 @@
+package modelstest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"testing"
+
+	"portal/models"
+)
+
+// Actions returns every action that package models declares.
+func Actions(t testing.TB) (actions []models.Action) {
+	t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	source := Value(os.ReadFile(filepath.Join(filepath.Dir(here), "..", "activity.go")))(t)
+	for _, match := range regexp.MustCompile(`Action = "(.+)"`).FindAllSubmatch(source, -1) {
+		actions = append(actions, models.Action(match[1]))
+	}
+	if len(actions) < 40 {
+		t.Errorf("only %d actions are declared", len(actions))
+	}
+	slices.Sort(actions)
+	return actions
+}

@@ -1,0 +1,157 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// ChallengeLife is how long a challenge can be answered.
+const ChallengeLife = 5 * time.Minute
+
+// Passkey is a WebAuthn credential with which a user signs in. It has no secret.
+type Passkey struct {
+	bun.BaseModel `bun:"table:passkeys,alias:passkey"`
+
+	ID           uuid.UUID `bun:",pk"`
+	UserID       uuid.UUID
+	CredentialID []byte
+	Credential   string // the credential record as JSON; only the caller reads it
+	SignCount    int64  // signature counter; 0 if the authenticator has none
+	Name         string
+	CreatedAt    time.Time
+	LastUsedAt   *time.Time // nil: never
+}
+
+// usedChallenge is a WebAuthn challenge that has been answered.
+type usedChallenge struct {
+	bun.BaseModel `bun:"table:used_challenges,alias:used_challenge"`
+
+	ChallengeHash []byte `bun:",pk"` // SHA-256
+	ExpiresAt     time.Time
+}
+
+// Passkeys returns the passkeys of a session's user, the oldest first.
+func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey, error) {
+	passkeys := []Passkey{}
+	err := c.db.NewSelect().Model(&passkeys).Where("user_id = ?", session.UserID).OrderExpr("id").Limit(MaxPasskeys).Scan(ctx)
+	return passkeys, failed("list passkeys", err)
+}
+
+// AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
+// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken] or
+// [ErrChallengeUsed].
+func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
+	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
+	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		if err := useChallenge(ctx, tx, challenge); err != nil {
+			return err
+		}
+		count, err := tx.NewSelect().Model((*Passkey)(nil)).Where("user_id = ?", session.UserID).Count(ctx)
+		if err == nil && count >= MaxPasskeys {
+			err = ErrPasskeyLimit
+		}
+		if err != nil {
+			return err
+		}
+		result, err := tx.NewInsert().Model(&passkey).On("CONFLICT (credential_id) DO NOTHING").Exec(ctx)
+		if err := unlessAffected(result, err, ErrPasskeyTaken); err != nil {
+			return err
+		}
+		return tx.Record(ctx, actor, Activity{
+			AccountID: session.AccountID, Action: ActionPasskeyAdded, SubjectID: &passkey.ID, Label: passkey.Name,
+		})
+	})
+}
+
+// RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
+// the activity. If the user could not sign in any more, the error is [ErrOnlySignIn], and if the
+// account requires a factor and this is the last one, [ErrLastFactor].
+func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
+	return c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
+			return err
+		}
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		user, err := findUser(ctx, tx, "u.id = ?", session.UserID)
+		if err != nil {
+			return err
+		}
+		var removed Passkey
+		err = tx.NewSelect().Model(&removed).Where("id = ? AND user_id = ?", id, user.ID).Scan(ctx)
+		if err != nil {
+			return noRows(err, ErrPasskeyNotFound)
+		}
+		if _, err := tx.NewDelete().Model(&removed).WherePK().Exec(ctx); err != nil {
+			return err
+		}
+		if err := c.passwords.checkSignIn(ctx, tx, user.ID); err != nil {
+			return err
+		}
+		if err := checkFactorLeft(ctx, tx, user.ID); err != nil {
+			return err
+		}
+		err = tx.Record(ctx, actor, Activity{AccountID: session.AccountID, Action: ActionPasskeyRemoved, SubjectID: &id, Label: removed.Name})
+		if err != nil {
+			return err
+		}
+		return endOtherSessions(ctx, tx, session.AccountID, user.ID, session.ID, actor)
+	})
+}
+
+// FindPasskey returns the passkey with the credential id, or [ErrPasskeyNotFound].
+func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Passkey, error) {
+	var passkey Passkey
+	err := c.db.NewSelect().Model(&passkey).Where("credential_id = ?", credentialID).Scan(ctx)
+	if err != nil {
+		return Passkey{}, failed("find passkey", noRows(err, ErrPasskeyNotFound))
+	}
+	return passkey, nil
+}
+
+// WithPasskey signs in the user of a passkey that has just answered a challenge, and that has its
+// new signature counter and credential record. If the passkey was removed or its counter has not
+// grown, the error is [ErrPasskeyNotFound]. Otherwise it may be [ErrChallengeUsed] or
+// [ErrSignInDisabled].
+func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
+	return inTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx Tx) (SignedIn, error) {
+		user, err := findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
+		switch {
+		case errors.Is(err, ErrUserNotFound):
+			return SignedIn{}, ErrPasskeyNotFound
+		case err != nil:
+			return SignedIn{}, err
+		case user.Disabled:
+			return SignedIn{}, ErrSignInDisabled
+		}
+		// The sign-in is first, because it locks the account and the user.
+		signedIn, err := s.begin(ctx, tx, user, byPasskey, client)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		if err := useChallenge(ctx, tx, challenge); err != nil {
+			return SignedIn{}, err
+		}
+		// A counter that does not grow is a sign of a copied authenticator (WebAuthn
+		// section 6.1.1).
+		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
+			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
+			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
+		return signedIn, unlessAffected(result, err, ErrPasskeyNotFound)
+	})
+}
+
+// useChallenge returns [ErrChallengeUsed] if the challenge has been answered before.
+func useChallenge(ctx context.Context, tx Tx, challenge string) error {
+	used := usedChallenge{ChallengeHash: hashToken(challenge), ExpiresAt: tx.Now().Add(2 * ChallengeLife)}
+	result, err := tx.NewInsert().Model(&used).On("CONFLICT (challenge_hash) DO NOTHING").Exec(ctx)
+	return unlessAffected(result, err, ErrChallengeUsed)
+}

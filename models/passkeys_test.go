@@ -1,0 +1,212 @@
+package models_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// passkey adds a passkey to the user of a session and returns it as stored.
+func (f *fixture) passkey(t *testing.T, session models.Session, actor models.Actor) models.Passkey {
+	t.Helper()
+	id := []byte(uuid.NewString())
+	must(t, f.Credentials.AddPasskey(t.Context(), session, models.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
+	return modelstest.Value(f.Credentials.FindPasskey(t.Context(), id))(t)
+}
+
+func TestPasskeySignsIn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		session := f.signedIn(t, c)
+		foreign := f.signedIn(t, other)
+		passkey := f.passkey(t, session, c.actor)
+		use := func(count int64, challenge string) error {
+			answered := passkey
+			answered.SignCount = count
+			return errOf(f.SignIn.WithPasskey(ctx, answered, challenge, browser))
+		}
+		must(t, use(2, "first"))
+		checkError(t, "the same challenge", use(3, "first"), models.ErrChallengeUsed)
+		checkError(t, "the same counter", use(2, "second"), models.ErrPasskeyNotFound)
+		done, errs := atOnce(4, func(i int) error { return use(int64(10+i), "third") })
+		if done != 1 {
+			t.Errorf("%d answers to one challenge were accepted: %v", done, errs)
+		}
+		checkError(t, "another account's", f.Credentials.RemovePasskey(ctx, foreign, passkey.ID, other.actor), models.ErrPasskeyNotFound)
+		taken := f.Credentials.AddPasskey(ctx, foreign, models.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
+		checkError(t, "another user's passkey", taken, models.ErrPasskeyTaken)
+
+		must(t, f.People.SetDisabled(ctx, c.user.Email, true))
+		checkError(t, "a disabled user", use(20, "fifth"), models.ErrSignInDisabled)
+		must(t, f.People.SetDisabled(ctx, c.user.Email, false))
+		must(t, f.Credentials.RemovePasskey(ctx, session, passkey.ID, c.actor))
+		checkError(t, "removed", use(21, "sixth"), models.ErrPasskeyNotFound)
+		for _, action := range []models.Action{models.ActionPasskeyAdded, models.ActionPasskeyRemoved} {
+			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].Label != "Phone" {
+				t.Errorf("%s: recorded %+v", action, recorded)
+			}
+		}
+		f.clock.Advance(3 * models.ChallengeLife)
+		must(t, f.Purge(ctx))
+		f.checkCount(t, 0, "SELECT count(*) FROM used_challenges")
+	})
+}
+
+func TestLastRequiredFactorIsNotRemoved(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		session := f.signedIn(t, c)
+		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
+		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, true, c.actor))
+		passkeys := []models.Passkey{first, second}
+		done, errs := atOnce(len(passkeys), func(i int) error {
+			return f.Credentials.RemovePasskey(ctx, session, passkeys[i].ID, c.actor)
+		})
+		if done != 1 || !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, models.ErrLastFactor) }) {
+			t.Errorf("%d of two passkeys were removed: %v", done, errs)
+		}
+		a := app{f: f, secret: modelstest.Value(f.Credentials.StartTOTP(ctx, session))(t)}
+		modelstest.Value(f.Credentials.EnableTOTP(ctx, session, a.code(t, 0), c.actor))(t)
+		left := modelstest.Value(f.Credentials.Passkeys(ctx, session))(t)
+		must(t, f.Credentials.RemovePasskey(ctx, session, left[0].ID, c.actor))
+		checkError(t, "the app", f.Credentials.DisableTOTP(ctx, session, c.actor), models.ErrLastFactor)
+		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, false, c.actor))
+		must(t, f.Credentials.DisableTOTP(ctx, session, c.actor))
+	})
+}
+
+func TestUserHasTenPasskeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		session := f.signedIn(t, c)
+		done, errs := atOnce(12, func(i int) error {
+			passkey := models.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
+			return f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
+		})
+		if done != models.MaxPasskeys {
+			t.Errorf("%d were added: %v", done, errs)
+		}
+		checkErrors(t, "one more", errs, models.ErrPasskeyLimit)
+	})
+}
+
+func TestLastWayToSignInStays(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		c, token := f.newMember(t, f.customer(t))
+		session := f.find(t, token)
+		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
+		must(t, f.Credentials.RemovePasskey(ctx, session, first.ID, c.actor))
+		checkError(t, "the last passkey", f.Credentials.RemovePasskey(ctx, session, second.ID, c.actor), models.ErrOnlySignIn)
+		if _, err := f.Credentials.FindPasskey(ctx, second.CredentialID); err != nil {
+			t.Errorf("it is gone: %v", err)
+		}
+	})
+}
+
+func TestSecondFactorIsRequired(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, owner := t.Context(), f.customer(t)
+		member, token := f.newMember(t, owner)
+		checkError(t, "by a member", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, member.actor), models.ErrNotOwner)
+		checkError(t, "by another account's owner", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, f.customer(t).actor), models.ErrNotOwner)
+		due := func(want bool) models.Session {
+			t.Helper()
+			session, err := f.Sessions.Find(ctx, token, browser)
+			if err != nil || session.FactorDue != want {
+				t.Errorf("due %t, %v, want %t", session.FactorDue, err, want)
+			}
+			return session
+		}
+		due(false)
+		checkError(t, "by an owner without one", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor), models.ErrNoFactor)
+		f.passkey(t, f.signedIn(t, owner), owner.actor)
+		if people, without, err := f.Accounts.CountFactors(ctx, owner.ID); err != nil || people != 2 || without != 1 {
+			t.Errorf("%d people, %d without a factor, %v", people, without, err)
+		}
+		for range 2 {
+			must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor))
+		}
+		session := due(true)
+		f.passkey(t, session, member.actor)
+		due(false)
+		// A password alone would get around the passkey.
+		must(t, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword, member.actor)))
+		user := modelstest.Value(f.SignIn.VerifyPassword(ctx, member.user.Email, newPassword, browser))(t)
+		if signedIn, err := f.SignIn.Start(ctx, user, browser); err != nil || !signedIn.Pending {
+			t.Errorf("pending %t, %v", signedIn.Pending, err)
+		}
+		must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, false, owner.actor))
+		if signedIn, err := f.SignIn.Start(ctx, user, browser); err != nil || signedIn.Pending {
+			t.Errorf("pending %t, %v", signedIn.Pending, err)
+		}
+		for _, action := range []models.Action{models.ActionSecondFactorRequired, models.ActionSecondFactorOptional} {
+			if recorded := f.recorded(t, owner, action); len(recorded) != 1 {
+				t.Errorf("%s: recorded %+v", action, recorded)
+			}
+		}
+	})
+}
+
+func TestOperatorResetsSecondFactors(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		factors := func(app, passkey bool) {
+			t.Helper()
+			users, err := f.People.List(ctx, c.ID, models.Page{Limit: 1})
+			if must(t, err); users.Items[0].HasApp != app || users.Items[0].HasPasskey != passkey {
+				t.Errorf("want app %t, passkey %t: %+v", app, passkey, users.Items[0])
+			}
+		}
+		f.twoSteps(t, c)
+		token := f.linkSession(t, c)
+		session := f.find(t, token)
+		factors(true, false)
+		passkey := f.passkey(t, session, c.actor)
+		factors(true, true)
+		must(t, f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, c.user.ID))
+		factors(false, false)
+		checkError(t, "a session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "the passkey", errOf(f.Credentials.FindPasskey(ctx, passkey.CredentialID)), models.ErrPasskeyNotFound)
+		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
+			t.Errorf("pending %t, %v", signedIn.Pending, err)
+		}
+		f.checkCount(t, 0, "SELECT count(*) FROM recovery_codes")
+		if recorded := f.recorded(t, c, models.ActionSecondFactorReset); len(recorded) != 1 || recorded[0].ActorName != "Operator" {
+			t.Errorf("recorded %+v", recorded)
+		}
+		checkError(t, "nobody", f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, uuid.New()), models.ErrUserNotFound)
+	})
+}
+
+func TestConcurrentConnectionsOfOneIdentity(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		session := f.signedIn(t, c)
+		subjects := []string{"ada", "ada", "eve", "eve"}
+		_, errs := atOnce(len(subjects), func(i int) error {
+			identity := models.Identity{Issuer: "https://a.example", Subject: subjects[i]}
+			return f.Credentials.ConnectIdentity(t.Context(), session, identity, "Example", c.actor)
+		})
+		taken := 0
+		for _, err := range errs {
+			if !errors.Is(err, models.ErrIdentityTaken) {
+				t.Error(err)
+			}
+			taken++
+		}
+		if taken != 2 {
+			t.Errorf("%d of four connections were refused, want 2", taken)
+		}
+		activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 100, Actions: []models.Action{models.ActionIdentityConnected}})
+		if err != nil || len(activities) != 1 {
+			t.Errorf("%d activities, %v", len(activities), err)
+		}
+	})
+}

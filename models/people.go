@@ -1,0 +1,251 @@
+package models
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+
+	"github.com/google/uuid"
+)
+
+// People are the users of accounts.
+type People struct {
+	db        *DB
+	passwords *passwords
+}
+
+// Add adds a user to an account, records the activity, and deletes a pending invitation of the user
+// to this account. A user without a password signs in with a link. Add is for operators, and the
+// email counts as proven. The error may be an [*InvalidError] for the field "email", "role" or
+// "password", [ErrAccountNotFound] or [ErrEmailTaken].
+func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
+	email, err := cleanEmail(n.Email)
+	if err != nil {
+		return User{}, err
+	}
+	if err := checkRole(n.Role); err != nil {
+		return User{}, err
+	}
+	account, err := findAccount(ctx, p.db, accountID)
+	if err != nil {
+		return User{}, err
+	}
+	hash := p.passwords.hasher.Absent()
+	if n.Password != "" {
+		if err := checkPassword(n.Password, email, account.Name); err != nil {
+			return User{}, err
+		}
+		if hash, err = p.passwords.hash(ctx, knownPlace(email), n.Password); err != nil {
+			return User{}, err
+		}
+	}
+	return inTx(ctx, p.db, "add user", func(ctx context.Context, tx Tx) (User, error) {
+		now := tx.Now()
+		user, err := insertUser(ctx, tx, User{
+			AccountID: accountID, Email: email, EmailProvenAt: &now, PasswordHash: hash, Role: n.Role,
+		})
+		if err != nil {
+			return User{}, err
+		}
+		err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash = ?", accountID, user.EmailHash)
+		if err != nil {
+			return User{}, err
+		}
+		return user, tx.Record(ctx, actor, user.activity(ActionUserAdded))
+	})
+}
+
+// List returns a page of the account's users, by id.
+func (p *People) List(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
+	users := []User{}
+	err := page.byID(selectUsers(p.db, &users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
+	return cut(users, page), failed("list users", err)
+}
+
+// Find returns one of the account's users, also a removed one, or [ErrUserNotFound].
+func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error) {
+	user, err := findUser(ctx, p.db, "u.account_id = ? AND u.id = ?", accountID, id)
+	return user, failed("find user", err)
+}
+
+// FindByEmail returns the user with this email, or [ErrUserNotFound]. It is for operators.
+func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
+	user, err := findUser(ctx, p.db, "u.email_hash = ?", hashEmail(email))
+	return user, failed("find user", err)
+}
+
+// SetDisabled disables or enables the user with this email and records the activity, unless nothing
+// changes. Disabling ends the user's sessions and links. If there is no such user, the error is
+// [ErrUserNotFound]. SetDisabled is for operators.
+func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
+	return p.db.InTx(ctx, "disable or enable user", func(ctx context.Context, tx Tx) error {
+		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
+		if err != nil {
+			return err
+		}
+		return setUserDisabled(ctx, tx, user, disabled, Operator())
+	})
+}
+
+func setUserDisabled(ctx context.Context, tx Tx, user User, disabled bool, actor Actor) error {
+	changed, err := setDisabledAt(ctx, tx, (*User)(nil), user.ID, disabled)
+	if err != nil || !changed {
+		return err
+	}
+	action := ActionUserEnabled
+	if disabled {
+		action = ActionUserDisabled
+		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
+			return err
+		}
+	}
+	return tx.Record(ctx, actor, user.activity(action))
+}
+
+// Change changes the role of one of the account's users, and disables or enables the user. It
+// records an activity for each change and returns the user. The error may be that of
+// [People.SetRole], also [ErrLastOwner] for an owner who would be disabled.
+func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change UserChange, actor Actor) (User, error) {
+	return inTx(ctx, p.db, "change user", func(ctx context.Context, tx Tx) (User, error) {
+		user, err := lockMember(ctx, tx, accountID, id, actor)
+		if err == nil && change.Role != nil {
+			if err = checkRole(*change.Role); err == nil {
+				user, err = p.setRole(ctx, tx, user, *change.Role, actor)
+			}
+		}
+		if err == nil && change.Disabled != nil {
+			if *change.Disabled && user.DisabledAt == nil {
+				err = p.checkOwnerLeft(ctx, tx, user)
+			}
+			if err == nil {
+				err = setUserDisabled(ctx, tx, user, *change.Disabled, actor)
+			}
+		}
+		if err != nil {
+			return User{}, err
+		}
+		return findUser(ctx, tx, "u.id = ?", id)
+	})
+}
+
+// SetRole changes the role of one of the account's users, returns the user and records the
+// activity, unless nothing changes. If an owner becomes a member, the owner's invitations end. The
+// error may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner] or
+// [ErrNotOwner].
+func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
+	if err := checkRole(role); err != nil {
+		return User{}, err
+	}
+	return inTx(ctx, p.db, "change role", func(ctx context.Context, tx Tx) (User, error) {
+		user, err := lockMember(ctx, tx, accountID, id, actor)
+		if err != nil {
+			return user, err
+		}
+		return p.setRole(ctx, tx, user, role, actor)
+	})
+}
+
+func (p *People) setRole(ctx context.Context, tx Tx, user User, role Role, actor Actor) (User, error) {
+	if user.Role == role {
+		return user, nil
+	}
+	action := ActionUserMadeOwner
+	if role == RoleMember {
+		action = ActionUserMadeMember
+		if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
+			return User{}, err
+		}
+		if err := tx.Delete(ctx, (*Invitation)(nil), "inviter_id = ?", user.ID); err != nil {
+			return User{}, err
+		}
+	}
+	user.Role = role
+	if err := tx.Update(ctx, &user, "role"); err != nil {
+		return User{}, err
+	}
+	return user, tx.Record(ctx, actor, user.activity(action))
+}
+
+// Remove removes one of the account's users, ends the user's sessions, sign-in links and
+// invitations, and records the activity. The user's keys stay, and the email can be used again. The
+// error may be [ErrUserNotFound], [ErrLastOwner] or [ErrNotOwner].
+func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx Tx) error {
+		user, err := lockMember(ctx, tx, accountID, id, actor)
+		if err != nil {
+			return err
+		}
+		return p.remove(ctx, tx, user, actor)
+	})
+}
+
+func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) error {
+	if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
+		return err
+	}
+	noEmail := make([]byte, sha256.Size)
+	_, _ = rand.Read(noEmail) // never fails (crypto/rand)
+	now := tx.Now()
+	_, err := tx.NewUpdate().Model((*User)(nil)).Set("removed_at = ?, disabled_at = COALESCE(disabled_at, ?)", now, now).
+		Set("email_hash = ?, password_hash = ?", noEmail, p.passwords.hasher.Absent()).Where("id = ?", user.ID).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
+		return err
+	}
+	// The person may become another user, with the same identity.
+	if err := tx.deleteOf(ctx, user.ID, append(factorTables, "identities")...); err != nil {
+		return err
+	}
+	return tx.Record(ctx, actor, user.activity(ActionUserRemoved))
+}
+
+// lockMember returns one of the account's users whom the actor may manage, or [ErrUserNotFound] or
+// [ErrNotOwner]. Two owners who remove each other take turns.
+func lockMember(ctx context.Context, tx Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
+	if err := tx.lockAccount(ctx, accountID); err != nil {
+		return User{}, err
+	}
+	if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+		return User{}, err
+	}
+	return findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, id)
+}
+
+// LastOwner returns the owner whom checkOwnerLeft keeps, or [uuid.Nil] if there is none.
+func (p *People) LastOwner(ctx context.Context, accountID uuid.UUID) (uuid.UUID, error) {
+	var owners []struct {
+		ID  uuid.UUID
+		Can bool
+	}
+	err := p.db.NewSelect().Model((*User)(nil)).Column("u.id").ColumnExpr("? AS can", p.passwords.canSignIn()).
+		Where("u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL", accountID, RoleOwner).
+		OrderExpr("can DESC, u.id").Limit(2).Scan(ctx, &owners)
+	if err != nil || len(owners) == 0 || len(owners) == 2 && owners[0].Can == owners[1].Can {
+		return uuid.Nil, failed("find the last owner", err)
+	}
+	return owners[0].ID, nil
+}
+
+// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user, or if user can
+// sign in without an operator and none of the others can.
+func (p *People) checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
+	if user.Role != RoleOwner {
+		return nil
+	}
+	others := tx.NewSelect().Model((*User)(nil)).
+		Where("u.account_id = ? AND u.id <> ? AND u.role = ? AND u.disabled_at IS NULL", user.AccountID, user.ID, RoleOwner)
+	err := p.passwords.checkSignIn(ctx, tx, user.ID)
+	if err == nil {
+		others = others.Where("?", p.passwords.canSignIn())
+	} else if !errors.Is(err, ErrOnlySignIn) {
+		return err
+	}
+	left, err := others.Exists(ctx)
+	if err == nil && !left {
+		return ErrLastOwner
+	}
+	return err
+}

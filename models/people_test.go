@@ -1,0 +1,316 @@
+package models_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// member adds a user without a password to the customer's account.
+func (f *fixture) member(t *testing.T, c customer, role models.Role) models.User {
+	t.Helper()
+	user := modelstest.Value(f.People.Add(t.Context(), c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: role}, models.Operator()))(t)
+	return user
+}
+
+// owner adds an owner with [password].
+func (f *fixture) owner(t *testing.T, c customer) models.User {
+	t.Helper()
+	user := f.member(t, c, models.RoleOwner)
+	f.exec(t, "UPDATE users SET password_hash = ? WHERE id = ?", cheapHash(password), user.ID)
+	return user
+}
+
+func actionsOf(activities []models.Activity) (actions []models.Action) {
+	for _, activity := range activities {
+		actions = append(actions, activity.Action)
+	}
+	return actions
+}
+
+func TestUsersAreAddedAndListed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		added, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: " Bob@example.com ", Password: password, Role: models.RoleMember}, models.Operator())
+		if err != nil || added.Email != "Bob@example.com" || added.Role != models.RoleMember || added.AccountID != c.ID {
+			t.Fatalf("%+v, %v", added, err)
+		}
+		signIn(t, f.Store, "bob@example.com", password, address(1), nil)
+		users := modelstest.Value(f.People.List(t.Context(), c.ID, models.Page{Limit: 1}))(t)
+		if len(users.Items) != 1 || users.Next != c.user.ID {
+			t.Fatalf("%+v", users)
+		}
+		if first := users.Items[0]; first.ID != c.user.ID || first.Role != models.RoleOwner {
+			t.Errorf("%+v", first)
+		}
+		users, err = f.People.List(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 1})
+		if err != nil || len(users.Items) != 1 || users.Next != uuid.Nil || users.Items[0].ID != added.ID {
+			t.Errorf("%+v, %v", users, err)
+		}
+		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, []models.Action{models.ActionUserAdded}) {
+			t.Errorf("activities %v", actions)
+		}
+		for _, email := range []string{"BOB@example.com", other.user.Email} {
+			_, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: email, Role: models.RoleMember}, models.Operator())
+			checkError(t, email, err, models.ErrEmailTaken)
+		}
+		checkError(t, "no account", errOf(f.People.Add(t.Context(), newID(), models.NewUser{Email: "eve@example.com", Role: models.RoleMember}, models.Operator())), models.ErrAccountNotFound)
+		for field, n := range map[string]models.NewUser{
+			"email":    {Email: "eve", Role: models.RoleMember},
+			"role":     {Email: "eve@example.com", Role: "admin"},
+			"password": {Email: "eve@example.com", Role: models.RoleMember, Password: "short"},
+		} {
+			checkInvalid(t, field, errOf(f.People.Add(t.Context(), c.ID, n, models.Operator())), field)
+		}
+	})
+}
+
+func TestUserWithoutAPasswordIsRefusedLikeAWrongPassword(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		user := f.member(t, f.customer(t), models.RoleMember)
+		for _, guess := range []string{"", password, user.PasswordHash, strings.Repeat("\x00", 32)} {
+			signIn(t, f.Store, user.Email, guess, address(1), models.ErrWrongCredentials)
+		}
+		must(t, f.Credentials.ResetPassword(t.Context(), user.Email, password))
+		signIn(t, f.Store, user.Email, password, address(1), nil)
+	})
+}
+
+func TestRemovedUserIsSignedOutAndItsEmailIsFree(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		key, secret := f.key(t, c)
+		f.owner(t, c)
+		token := f.session(t, c)
+		verified := modelstest.Value(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, browser))(t)
+		checkError(t, "as another account", f.People.Remove(t.Context(), other.ID, c.user.ID, models.Operator()), models.ErrUserNotFound)
+		must(t, f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()))
+		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
+		checkError(t, "a sign-in in flight", errOf(f.SignIn.Start(t.Context(), verified, browser)), models.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+		use(t, f.Store, secret, 1)
+		checkError(t, "again", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrUserNotFound)
+		activities := f.activities(t, c)
+		if newest := activities[0]; newest.Action != models.ActionUserRemoved || newest.Label != c.user.Email || newest.ActorName != "Operator" {
+			t.Errorf("%+v", newest)
+		}
+		for _, activity := range activities {
+			if activity.Action == models.ActionKeyGenerated && (activity.ActorName != c.user.Email || *activity.SubjectID != key.ID) {
+				t.Errorf("the removed user is not named: %+v", activity)
+			}
+		}
+		must(t, errOf(f.People.Add(t.Context(), other.ID, models.NewUser{Email: c.user.Email, Role: models.RoleMember}, models.Operator())))
+	})
+}
+
+func TestLastOwnerCannotBeRemoved(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		member := f.member(t, c, models.RoleMember)
+		checkError(t, "beside a member", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
+		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
+		disabled := f.owner(t, c)
+		must(t, f.People.SetDisabled(t.Context(), disabled.Email, true))
+		checkError(t, "beside a disabled owner", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
+		must(t, f.People.SetDisabled(t.Context(), disabled.Email, false))
+
+		owners := []uuid.UUID{c.user.ID, disabled.ID}
+		_, errs := atOnce(len(owners), func(i int) error {
+			return f.People.Remove(t.Context(), c.ID, owners[i], models.Operator())
+		})
+		users, err := f.People.List(t.Context(), c.ID, models.Page{Limit: 10})
+		if err != nil || len(users.Items) != 1 || len(errs) != 1 || !errors.Is(errs[0], models.ErrLastOwner) {
+			t.Errorf("two removals at once leave %v, with the errors %v, %v", users, errs, err)
+		}
+	})
+}
+
+// An owner without a password, a passkey or an identity cannot take over the account.
+func TestLastOwnerWhoCanSignInStays(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, off := t.Context(), f.open(t, models.Options{PasswordsOff: true})
+		leave := map[string]func(s *models.Store, c customer) error{
+			"remove": func(s *models.Store, c customer) error { return s.People.Remove(ctx, c.ID, c.user.ID, c.actor) },
+			"make member": func(s *models.Store, c customer) error {
+				return errOf(s.People.SetRole(ctx, c.ID, c.user.ID, models.RoleMember, c.actor))
+			},
+		}
+		for name, leave := range leave {
+			c := f.customer(t)
+			other := f.member(t, c, models.RoleOwner)
+			f.link(t, c, other) // expires
+			checkError(t, name, leave(f.Store, c), models.ErrLastOwner)
+			checkError(t, "remove the other", f.People.Remove(ctx, c.ID, other.ID, c.actor), nil)
+		}
+		for name, way := range map[string]func(customer, models.User){
+			"password": func(_ customer, u models.User) { must(t, f.Credentials.ResetPassword(ctx, u.Email, newPassword)) },
+			"identity": func(_ customer, u models.User) {
+				must(t, errOf(f.SignIn.WithIdentity(ctx, models.Identity{Issuer: "https://a.example", Subject: u.Email, Email: u.Email, EmailVerified: true}, true, browser)))
+			},
+			"passkey": func(c customer, u models.User) {
+				signedIn := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, u), browser))(t)
+				session := modelstest.Value(f.Sessions.Find(ctx, signedIn.Token, browser))(t)
+				f.passkey(t, session, models.UserActor(u.ID, ""))
+			},
+		} {
+			for leaving, leave := range leave {
+				c, withPasskey := f.customer(t), f.customer(t)
+				other := f.member(t, c, models.RoleOwner)
+				session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, withPasskey), browser))(t)
+				f.passkey(t, session, withPasskey.actor)
+				beside := f.member(t, withPasskey, models.RoleOwner)
+				way(c, other)
+				way(withPasskey, beside)
+				var want error
+				if name == "password" {
+					want = models.ErrLastOwner
+				}
+				checkError(t, leaving+" beside an owner with a "+name+" while passwords are off", leave(off, withPasskey), want)
+				checkError(t, leaving+" beside an owner with a "+name, leave(f.Store, c), nil)
+			}
+		}
+	})
+}
+
+func TestDisabledUserIsSignedOutUntilTheNextSignIn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		token := f.session(t, c)
+		for range 2 {
+			must(t, f.People.SetDisabled(t.Context(), strings.ToUpper(c.user.Email), true))
+		}
+		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
+		checkError(t, "a sign-in in flight", errOf(f.SignIn.Start(t.Context(), c.user, browser)), models.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrSignInDisabled)
+		for range 2 {
+			must(t, f.People.SetDisabled(t.Context(), c.user.Email, false))
+		}
+		checkError(t, "the old session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
+		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+		// Each is recorded once.
+		want := []models.Action{models.ActionUserEnabled, models.ActionUserDisabled, models.ActionSignedIn}
+		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, want) {
+			t.Errorf("activities %v, want %v", actions, want)
+		}
+		checkError(t, "unknown", f.People.SetDisabled(t.Context(), "nobody@example.com", true), models.ErrUserNotFound)
+	})
+}
+
+func TestRoleIsChanged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		member := f.member(t, c, models.RoleMember)
+		must(t, f.Credentials.ResetPassword(t.Context(), member.Email, password))
+		if found, err := f.People.FindByEmail(t.Context(), " "+strings.ToUpper(member.Email)); err != nil || found.ID != member.ID {
+			t.Errorf("found %+v, %v", found, err)
+		}
+		checkError(t, "unknown", errOf(f.People.FindByEmail(t.Context(), "nobody@example.com")), models.ErrUserNotFound)
+		set := func(id uuid.UUID, role models.Role, actor models.Actor) error {
+			return errOf(f.People.SetRole(t.Context(), c.ID, id, role, actor))
+		}
+		checkError(t, "by the member", set(member.ID, models.RoleOwner, models.UserActor(member.ID, "")), models.ErrNotOwner)
+		checkError(t, "by another account's owner", set(member.ID, models.RoleOwner, other.actor), models.ErrNotOwner)
+		checkError(t, "of another account's user", set(other.user.ID, models.RoleMember, c.actor), models.ErrUserNotFound)
+		checkError(t, "of the last owner", set(c.user.ID, models.RoleMember, c.actor), models.ErrLastOwner)
+		checkInvalid(t, "unknown role", set(member.ID, "admin", c.actor), "role")
+		token := f.session(t, c)
+		for range 2 {
+			must(t, set(member.ID, models.RoleOwner, c.actor))
+		}
+		must(t, set(c.user.ID, models.RoleMember, c.actor))
+		// The role is that of the time of the request.
+		if session, err := f.open(t, models.Options{}).Sessions.Find(t.Context(), token, browser); err != nil || session.Role != models.RoleMember {
+			t.Errorf("%+v, %v", session, err)
+		}
+		checkError(t, "by a former owner", set(c.user.ID, models.RoleOwner, c.actor), models.ErrNotOwner)
+		if got := actionsOf(f.activities(t, c))[:3]; got[0] != models.ActionUserMadeMember || got[1] != models.ActionUserMadeOwner || got[2] != models.ActionSignedIn {
+			t.Errorf("activities %v", got)
+		}
+	})
+}
+
+// Each of the two has loaded the page, and both remove the other at once.
+func TestTwoOwnersRemoveEachOther(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		for name, remove := range map[string]func(s *models.Store, c customer, id uuid.UUID, actor models.Actor) error{
+			"remove": func(s *models.Store, c customer, id uuid.UUID, actor models.Actor) error {
+				return s.People.Remove(t.Context(), c.ID, id, actor)
+			},
+			"make a member": func(s *models.Store, c customer, id uuid.UUID, actor models.Actor) error {
+				return errOf(s.People.SetRole(t.Context(), c.ID, id, models.RoleMember, actor))
+			},
+		} {
+			stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+			for range 5 {
+				c := f.customer(t)
+				owners := []uuid.UUID{c.user.ID, f.owner(t, c).ID}
+				done, errs := atOnce(2, func(i int) error {
+					return remove(stores[i], c, owners[1-i], models.UserActor(owners[i], ""))
+				})
+				left := f.count(t, "SELECT count(*) FROM users WHERE account_id = ? AND role = 'owner' AND disabled_at IS NULL", c.ID)
+				if done != 1 || left != 1 || !errors.Is(errs[0], models.ErrNotOwner) {
+					t.Errorf("%s: %d succeed, %v; %d owners are left", name, done, errs, left)
+				}
+			}
+		}
+	})
+}
+
+func TestKeysHaveTheUserWhoGeneratedThem(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		key, _ := f.key(t, c)
+		expect := func(account customer, want string) {
+			t.Helper()
+			if got, err := f.Keys.Creator(t.Context(), account.ID, key.ID); err != nil || got != want {
+				t.Errorf("generated by %q, %v, want %q", got, err, want)
+			}
+		}
+		expect(c, "") // the account has one user
+		f.owner(t, c)
+		expect(c, c.user.Email)
+		expect(other, "")
+		must(t, f.People.Remove(t.Context(), c.ID, c.user.ID, c.actor))
+		expect(c, c.user.Email)
+
+		revoked, _ := f.key(t, c)
+		f.revoke(t, revoked)
+		f.generate(t, c, form("by an operator"), models.Operator())
+		keys, err := f.Keys.GeneratedBy(t.Context(), c.ID, c.user.ID)
+		if err != nil || len(keys) != 1 || keys[0].ID != key.ID {
+			t.Errorf("%+v, %v", keys, err)
+		}
+		if keys, err := f.Keys.GeneratedBy(t.Context(), other.ID, c.user.ID); err != nil || len(keys) != 0 {
+			t.Errorf("another account sees %+v, %v", keys, err)
+		}
+	})
+}
+
+func TestRemovedUsersArePurged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		removed, withKey := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
+		f.generate(t, c, form("kept"), models.UserActor(withKey.ID, ""))
+		for _, user := range []models.User{removed, withKey} {
+			must(t, f.People.Remove(t.Context(), c.ID, user.ID, c.actor))
+		}
+		users := func() int { return f.count(t, "SELECT count(*) FROM users WHERE account_id = ?", c.ID) }
+		f.clock.Advance(400 * models.Day)
+		must(t, f.Purge(t.Context()))
+		if n := users(); n != 3 {
+			t.Errorf("%d users are left while activities are kept, want 3", n)
+		}
+		f.clock.Advance(time.Hour)
+		must(t, f.Purge(t.Context()))
+		if n := users(); n != 2 {
+			t.Errorf("%d users are left, want the owner and the creator of a key", n)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package models_test
+
+import (
+	"strings"
+	"testing"
+
+	"portal/models"
+)
+
+// joined is an email of a user who joined the customer's account by a link, with the token of the
+// session. The link is that of the mail, or the one on the page, which proves nothing.
+func (f *fixture) joined(t *testing.T, c customer, byMail bool) (email string, in models.SignedIn) {
+	t.Helper()
+	email = newEmail()
+	f.exec(t, "DELETE FROM outbox")
+	_, token := f.invite(t, c, email, models.RoleOwner)
+	mail, mailed := f.mailedToken(t)
+	must(t, f.Outbox.Sent(t.Context(), mail))
+	if byMail {
+		token = mailed
+	}
+	in, err := f.Invitations.Accept(t.Context(), token, password, browser)
+	must(t, err)
+	return email, in
+}
+
+func identityOf(email string) models.Identity {
+	return models.Identity{Issuer: "https://a.example", Subject: email, Email: email, EmailVerified: true}
+}
+
+// usesReset sets a new password with a mailed link.
+func (f *fixture) usesReset(t *testing.T, email string) {
+	t.Helper()
+	f.exec(t, "DELETE FROM outbox")
+	must(t, f.Credentials.RequestPasswordReset(t.Context(), email, browser))
+	mail, token, err := f.Outbox.Claim(t.Context())
+	must(t, err)
+	must(t, f.Outbox.Sent(t.Context(), mail))
+	must(t, errOf(f.Credentials.UsePasswordReset(t.Context(), token, newPassword, browser)))
+}
+
+func TestOnlyAProvenEmailIsTrusted(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		trusted := func(email string) error {
+			return errOf(f.SignIn.WithIdentity(ctx, identityOf(email), true, browser))
+		}
+		shown, _ := f.joined(t, c, false)
+		checkError(t, "joined by a link on a page", trusted(shown), models.ErrIdentityNotFound)
+		f.usesReset(t, shown)
+		must(t, trusted(shown))
+
+		mailed, _ := f.joined(t, c, true)
+		must(t, trusted(mailed))
+
+		former, in := f.joined(t, c, false)
+		session := f.find(t, in.Token)
+		f.exec(t, "DELETE FROM outbox")
+		confirmed := newEmail()
+		must(t, f.changeEmail(t, session, customer{actor: c.actor, user: models.User{Email: former}}, confirmed))
+		must(t, trusted(confirmed))
+
+		changed, _ := f.joined(t, c, false)
+		must(t, f.Credentials.ChangeEmail(ctx, changed, changed)) // an operator vouches for it
+		must(t, trusted(changed))
+	})
+}
+
+func TestFirstConnectionByATrustedEmailEndsWhatWasSetBefore(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		email, in := f.joined(t, c, false)
+		session := f.find(t, in.Token)
+		other := identityOf("inviter@example.com")
+		must(t, f.Credentials.ConnectIdentity(ctx, session, other, "Acme ID", c.actor))
+		f.exec(t, "INSERT INTO passkeys (id, user_id, credential_id, credential, sign_count, name, created_at) VALUES (?, ?, ?, '{}', 0, 'Phone', ?)",
+			newID(), in.User.ID, []byte("credential"), f.clock.Now())
+		f.clock.Advance(models.Day / 100)
+		f.usesReset(t, email)
+		user, err := f.SignIn.VerifyPassword(ctx, email, newPassword, browser)
+		must(t, err)
+		before, err := f.SignIn.Start(ctx, user, browser)
+		must(t, err)
+		first, err := f.SignIn.WithIdentity(ctx, identityOf(email), true, browser)
+		must(t, err)
+		checkError(t, "the session before", errOf(f.Sessions.Find(ctx, before.Token, browser)), models.ErrSessionNotFound)
+		must(t, errOf(f.Sessions.Find(ctx, first.Token, browser)))
+		signIn(t, f.Store, email, newPassword, address(1), models.ErrWrongCredentials)
+		checkError(t, "an identity connected before", errOf(f.SignIn.WithIdentity(ctx, other, false, browser)), models.ErrIdentityNotFound)
+		f.checkCount(t, 0, "SELECT count(*) FROM passkeys")
+		// A later sign-in ends nothing.
+		must(t, errOf(f.SignIn.WithIdentity(ctx, identityOf(email), true, browser)))
+		must(t, errOf(f.Sessions.Find(ctx, first.Token, browser)))
+	})
+}
+
+func TestUnprovenEmailBlocksNoMailedInvitation(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, squatted, c := t.Context(), f.customer(t), f.customer(t)
+		plain := f.Store
+		f.Store = f.open(t, models.Options{Mail: true})
+		email, in := f.joined(t, squatted, false)
+		proven, _ := f.joined(t, squatted, true)
+		invite := func(store *models.Store, email string) error {
+			_, _, err := store.Invitations.Create(ctx, c.ID, email, models.RoleMember, c.actor)
+			return err
+		}
+		checkError(t, "a proven email", invite(f.Store, proven), models.ErrEmailTaken)
+		checkError(t, "no mail is sent", invite(plain, email), models.ErrEmailTaken)
+
+		f.exec(t, "DELETE FROM outbox")
+		_, shown := f.invite(t, c, email, models.RoleMember)
+		_, mailed := f.mailedToken(t)
+		checkError(t, "the link on the page", accept(ctx, f.Store, shown, password), models.ErrEmailTaken)
+		must(t, accept(ctx, f.Store, mailed, newPassword))
+
+		// The email signs in to the account that invited it by mail.
+		user, err := f.SignIn.VerifyPassword(ctx, email, newPassword, browser)
+		must(t, err)
+		if user.AccountID != c.ID {
+			t.Error("the email is still that of the other account")
+		}
+		signIn(t, f.Store, email, password, address(1), models.ErrWrongCredentials)
+		// The earlier user keeps the session, the password and the role, with another
+		// email.
+		earlier := f.find(t, in.Token)
+		if !strings.HasSuffix(earlier.Email, "@unproven.invalid") || earlier.Role != models.RoleOwner {
+			t.Errorf("%+v", earlier)
+		}
+		signIn(t, f.Store, earlier.Email, password, address(2), nil)
+		changed := f.recorded(t, squatted, models.ActionEmailChanged)
+		if len(changed) != 1 || changed[0].FormerLabel != email || changed[0].Label != earlier.Email || changed[0].Address != "" {
+			t.Errorf("recorded %+v", changed)
+		}
+		f.checkCount(t, 1, "SELECT count(*) FROM outbox WHERE kind = ? AND recipient = ?", models.ActionEmailChanged, email)
+		// Nobody receives mail at the new email.
+		must(t, errOf(f.Credentials.ChangePassword(ctx, earlier, password, newPassword, models.UserActor(in.User.ID, ""))))
+		f.checkCount(t, 0, "SELECT count(*) FROM outbox WHERE recipient LIKE '%unproven%'")
+	})
+}
+
+func TestUnprovenEmailBlocksNoConfirmation(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		squatted, c := f.customer(t), f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		email, in := f.joined(t, squatted, false)
+		session := f.signedIn(t, c)
+		must(t, f.changeEmail(t, session, c, email))
+		if got := f.find(t, in.Token).Email; got == email {
+			t.Error("both users have the email")
+		}
+		user, err := f.SignIn.VerifyPassword(t.Context(), email, password, browser)
+		if err != nil || user.ID != c.user.ID {
+			t.Errorf("%v, %v", user.ID, err)
+		}
+	})
+}

@@ -1,0 +1,225 @@
+package models
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// consequence is what follows from an action in the transaction that records it.
+type consequence struct {
+	// group is that of the webhooks that get it.
+	group EventGroup
+	// repeats means that further ones about the same user, within [repeatPeriod], are only
+	// counted. Otherwise an attacker could fill the activity log.
+	repeats bool
+	// endsCalls means that calls of the subject may end: a round finds out which ones.
+	endsCalls bool
+	// mail returns the email addresses of those who get a mail about it; nil: nobody.
+	mail func(context.Context, Tx, Activity) ([]string, error)
+}
+
+// consequences has a row for each action.
+var consequences = map[Action]consequence{
+	ActionKeyGenerated:  {group: GroupKeys, mail: owners},
+	ActionKeyRenamed:    {group: GroupKeys},
+	ActionKeyRestricted: {group: GroupKeys, endsCalls: true},
+	ActionKeyRevoked:    {group: GroupKeys, endsCalls: true, mail: ownersUnlessUser},
+	ActionKeyLeaked:     {group: GroupKeys, endsCalls: true}, // Keys.revokeLeaked queues a mail for all keys of some minutes
+	ActionAgentCreated:  {group: GroupKeys},
+	ActionAgentRenamed:  {group: GroupKeys},
+	ActionAgentRemoved:  {group: GroupKeys, endsCalls: true},
+	ActionAgentPaused:   {group: GroupKeys, endsCalls: true},
+	ActionAgentResumed:  {group: GroupKeys},
+	ActionCallsEnded:    {group: GroupCalls},
+	ActionCallEnded:     {group: GroupCalls},
+
+	ActionLimitApproaching: {group: GroupCalls, mail: owners},
+	ActionLimitReached:     {group: GroupCalls, mail: owners},
+
+	ActionSignedIn:        {group: GroupPeople}, // Sessions.create queues the mail about a new device
+	ActionSignInFailed:    {group: GroupPeople, repeats: true},
+	ActionSignedOut:       {group: GroupPeople},
+	ActionSessionRevoked:  {group: GroupPeople},
+	ActionSessionsRevoked: {group: GroupPeople},
+	ActionPasswordRefused: {group: GroupPeople, repeats: true},
+	ActionPasswordChanged: {group: GroupPeople, mail: subjectEmail},
+	ActionPasswordReset:   {group: GroupPeople, mail: subjectEmail},
+	ActionEmailChanged:    {group: GroupPeople, mail: formerEmail},
+
+	ActionIdentityConnected:    {group: GroupPeople, mail: actingUser},
+	ActionIdentityDisconnected: {group: GroupPeople, mail: actingUser},
+
+	ActionTOTPOn:               {group: GroupPeople, mail: actingUser},
+	ActionTOTPOff:              {group: GroupPeople, mail: actingUser},
+	ActionCodeRefused:          {group: GroupPeople, repeats: true},
+	ActionCodesRefused:         {group: GroupPeople, mail: subjectEmail},
+	ActionRecoveryCodeUsed:     {group: GroupPeople},
+	ActionRecoveryCodesRenewed: {group: GroupPeople, mail: actingUser},
+	ActionPasskeyAdded:         {group: GroupPeople, mail: actingUser},
+	ActionPasskeyRemoved:       {group: GroupPeople, mail: actingUser},
+	ActionSecondFactorRequired: {group: GroupPeople},
+	ActionSecondFactorOptional: {group: GroupPeople},
+	ActionSecondFactorReset:    {group: GroupPeople, mail: subjectEmail},
+
+	ActionAccountCreated:  {group: GroupPeople},
+	ActionAccountRenamed:  {group: GroupPeople},
+	ActionAccountDisabled: {group: GroupPeople, endsCalls: true},
+	ActionAccountEnabled:  {group: GroupPeople},
+	ActionAccountLimited:  {group: GroupPeople},
+	ActionUserAdded:       {group: GroupPeople},
+	ActionUserDisabled:    {group: GroupPeople},
+	ActionUserEnabled:     {group: GroupPeople},
+	ActionUserRemoved:     {group: GroupPeople},
+	ActionUserMadeOwner:   {group: GroupPeople},
+	ActionUserMadeMember:  {group: GroupPeople},
+	ActionLinkCreated:     {group: GroupPeople},
+
+	ActionInvitationCreated:   {group: GroupPeople}, // Invitations.Create queues the mail, which has limits of its own
+	ActionInvitationCancelled: {group: GroupPeople},
+	ActionInvitationAccepted:  {group: GroupPeople},
+
+	ActionWebhookAdded:    {group: GroupKeys},
+	ActionWebhookRemoved:  {group: GroupKeys},
+	ActionWebhookRotated:  {group: GroupKeys},
+	ActionWebhookEnabled:  {group: GroupKeys},
+	ActionWebhookDisabled: {group: GroupKeys, mail: ownersUnlessActor},
+
+	ActionDatabaseRestored: {group: GroupKeys},
+}
+
+// Record sets the actor, the time and, if it is missing, the id of the activity, writes it and does
+// what follows from its action. A repeat is only counted, and moves the first one to the newest
+// place.
+func (tx Tx) Record(ctx context.Context, actor Actor, activity Activity) error {
+	if activity.ID == uuid.Nil {
+		activity.ID = newID()
+	}
+	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
+	activity.ActorKind, activity.Address = actor.Kind, actor.Address
+	if actor.Kind == ActorUser {
+		activity.ActorID = &actor.ID
+	}
+	follows := consequences[activity.Action]
+	if follows.repeats {
+		if first, err := tx.countRepeat(ctx, activity); err != nil || !first {
+			return err
+		}
+	}
+	if err := tx.Insert(ctx, &activity); err != nil {
+		return err
+	}
+	if err := tx.fanOut(ctx, follows.group, activity.AccountID, event{string(activity.Action), activity.ID}); err != nil {
+		return err
+	}
+	if follows.mail == nil || !tx.db.mail {
+		return nil
+	}
+	recipients, err := follows.mail(ctx, tx, activity)
+	if err != nil || len(recipients) == 0 {
+		return err
+	}
+	mails := make([]Mail, len(recipients))
+	for i, recipient := range recipients {
+		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient}
+	}
+	_, err = queueMails(ctx, tx, mails)
+	return err
+}
+
+// repeatPeriod is how long one activity counts the wrong passwords or codes of a user.
+const repeatPeriod = 10 * time.Minute
+
+// repeatable are the actions whose repeats are only counted, and endingActions those that end calls.
+var (
+	repeatable    = actionsWith(func(c consequence) bool { return c.repeats })
+	endingActions = actionsWith(func(c consequence) bool { return c.endsCalls })
+)
+
+func actionsWith(holds func(consequence) bool) []Action {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(consequences)), func(action Action) bool { return !holds(consequences[action]) })
+}
+
+// countRepeat counts an activity about a user in its period, and reports whether it is the first
+// one, which the caller writes.
+func (tx Tx) countRepeat(ctx context.Context, activity Activity) (first bool, err error) {
+	repeat := activityRepeat{
+		UserID: *activity.SubjectID, Action: activity.Action, Period: activity.At.Truncate(repeatPeriod),
+		AccountID: activity.AccountID, ActivityID: activity.ID, Address: activity.Address, LastID: activity.ID, LastAt: activity.At,
+	}
+	var recorded uuid.UUID
+	err = tx.NewInsert().Model(&repeat).On("CONFLICT (user_id, action, period) DO UPDATE").
+		Set("repeats = repeated.repeats + 1, last_id = EXCLUDED.last_id, last_at = EXCLUDED.last_at").
+		Set("elsewhere = repeated.elsewhere OR repeated.address <> EXCLUDED.address").
+		Returning("activity_id").Scan(ctx, &recorded)
+	return recorded == activity.ID, err
+}
+
+// actingUser is the user who has acted.
+func actingUser(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+	if a.ActorID == nil {
+		return nil, nil
+	}
+	return emailsOf(ctx, tx, "u.id = ?", *a.ActorID)
+}
+
+// subjectEmail is the user who is the subject, by the email at that time.
+func subjectEmail(_ context.Context, _ Tx, a Activity) ([]string, error) {
+	return []string{a.Label}, nil
+}
+
+// formerEmail is the email before it was changed.
+func formerEmail(_ context.Context, _ Tx, a Activity) ([]string, error) {
+	return []string{a.FormerLabel}, nil
+}
+
+// owners are the account's owners who can sign in.
+func owners(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", a.AccountID, RoleOwner)
+}
+
+// ownersUnlessUser is owners, but nobody if a user of the account has acted.
+func ownersUnlessUser(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+	if a.ActorKind != ActorOperator {
+		return nil, nil
+	}
+	return owners(ctx, tx, a)
+}
+
+// ownersUnlessActor is owners, but nobody if a user has acted.
+func ownersUnlessActor(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+	if a.ActorKind == ActorUser {
+		return nil, nil
+	}
+	return owners(ctx, tx, a)
+}
+
+// maxOwnersMailed limits the owners who get a mail about a key.
+const maxOwnersMailed = 50
+
+// ownersAndCreators returns the email addresses of at most maxOwnersMailed owners of the account,
+// and then of the users who generated these keys, even if more owners than that exist.
+func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
+	recipients, err := owners(ctx, tx, Activity{AccountID: accountID})
+	if err != nil {
+		return nil, err
+	}
+	ids := tx.NewSelect().Table("api_keys").Column("created_by").Where("account_id = ? AND id IN (?)", accountID, bun.List(keys))
+	creators, err := emailsOf(ctx, tx, "u.account_id = ? AND u.id IN (?) AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, ids)
+	for _, creator := range creators {
+		if !slices.Contains(recipients, creator) {
+			recipients = append(recipients, creator)
+		}
+	}
+	return recipients, err
+}
+
+func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {
+	err = tx.NewSelect().Model((*User)(nil)).Column("email").Where(where, args...).
+		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
+	return emails, err
+}

@@ -1,0 +1,80 @@
+package models
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// findUser returns the user that matches where, or [ErrUserNotFound].
+func findUser(ctx context.Context, db bun.IDB, where string, args ...any) (User, error) {
+	var user User
+	err := selectUsers(db, &user).
+		ColumnExpr("u.disabled_at IS NOT NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = u.account_id AND disabled_at IS NOT NULL) AS disabled").
+		Where(where, args...).Scan(ctx)
+	return user, noRows(err, ErrUserNotFound)
+}
+
+// selectUsers selects users with their factors.
+func selectUsers(db bun.IDB, into any) *bun.SelectQuery {
+	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
+		ColumnExpr(hasApp + " AS has_app").ColumnExpr(hasPasskey + " AS has_passkey")
+}
+
+// insertUser stores a new user, or returns [ErrEmailTaken].
+func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
+	user.ID, user.EmailHash, user.CreatedAt = newID(), hashEmail(user.Email), tx.Now()
+	result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
+	return user, unlessAffected(result, err, ErrEmailTaken)
+}
+
+// checkEmailFree returns [ErrEmailTaken] if a user has the email.
+func checkEmailFree(ctx context.Context, db bun.IDB, emailHash []byte) error {
+	taken, err := db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", emailHash).Exists(ctx)
+	if err == nil && taken {
+		return ErrEmailTaken
+	}
+	return err
+}
+
+// proveEmail notes that the user has used a link that was mailed to the email.
+func (tx Tx) proveEmail(ctx context.Context, userID uuid.UUID) error {
+	_, err := tx.NewUpdate().Model((*User)(nil)).Set("email_proven_at = ?", tx.Now()).
+		Where("id = ? AND email_proven_at IS NULL", userID).Exec(ctx)
+	return err
+}
+
+// setDisabledAt disables or enables the row of a user or an account, and reports whether the row
+// has changed.
+func setDisabledAt(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled bool) (bool, error) {
+	query := tx.NewUpdate().Model(model).Where("id = ?", id)
+	if disabled {
+		query = query.Set("disabled_at = ?", tx.Now()).Where("disabled_at IS NULL")
+	} else {
+		query = query.Set("disabled_at = NULL").Where("disabled_at IS NOT NULL")
+	}
+	changed, err := affected(query.Exec(ctx))
+	return changed > 0, err
+}
+
+// checkOwner returns [ErrNotOwner] unless the actor may manage the account's users: an operator, or
+// an owner who was neither removed nor disabled since the request began.
+func checkOwner(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor) error {
+	if actor.Kind == ActorOperator {
+		return nil
+	}
+	owns, err := tx.NewSelect().Model((*User)(nil)).
+		Where("u.id = ? AND u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL", actor.ID, accountID, RoleOwner).Exists(ctx)
+	if err == nil && !owns {
+		return ErrNotOwner
+	}
+	return err
+}
+
+// Conditions on the user u: the user has an authenticator app, a passkey, or one of the two.
+const (
+	hasApp     = "EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL)"
+	hasPasskey = "EXISTS (SELECT 1 FROM passkeys WHERE user_id = u.id)"
+	hasFactor  = "(" + hasApp + " OR " + hasPasskey + ")"
+)

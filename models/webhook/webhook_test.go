@@ -1,0 +1,108 @@
+package webhook_test
+
+import (
+	"encoding/base64"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models/webhook"
+)
+
+// The vectors of Standard Webhooks' specification, and one of a body like ours.
+func TestSignature(t *testing.T) {
+	for _, v := range []struct {
+		secret, id, body, want string
+		at                     int64
+	}{
+		{"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", `{"test": 2432232314}`, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", 1614265330},
+		{
+			"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "0198c2f4-7a31-7c6e-9d52-3f8be6a1c0ff",
+			`{"type":"api_key.revoked","timestamp":"2025-11-23T12:00:00Z","data":{"id":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c0ff"}}`,
+			"v1,UXNsdHCbRV9ulPyA5OjINV776m5HDL/95zHVJNALz8s=", 1763899200,
+		},
+	} {
+		secret, err := base64.StdEncoding.DecodeString(v.secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := webhook.Sign(v.id, time.Unix(v.at, 0), []byte(v.body), secret); got != v.want {
+			t.Errorf("%s: %s, want %s", v.id, got, v.want)
+		}
+		if got := webhook.Sign(v.id, time.Unix(v.at, 0), []byte(v.body), []byte("x"), secret); !strings.HasSuffix(got, " "+v.want) {
+			t.Errorf("two secrets: %s", got)
+		}
+		if got := webhook.SecretText(secret); got != "whsec_"+v.secret {
+			t.Errorf("the secret reads %s", got)
+		}
+	}
+}
+
+func dials(g *webhook.Guard, address string) error {
+	return g.Control(false)("tcp", netip.AddrPortFrom(netip.MustParseAddr(address), 443).String(), nil)
+}
+
+func TestRefusedAddresses(t *testing.T) {
+	guard := &webhook.Guard{}
+	for _, address := range []string{
+		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.255.255.254", "169.254.169.254", "172.16.0.1", "172.31.255.255",
+		"192.0.0.1", "192.0.2.1", "192.168.1.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.2.3", "240.0.0.1", "255.255.255.255",
+		"::", "::1", "fc00::1", "fd12::1", "fe80::1", "ff02::1", "2001:db8::1",
+		"::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::1", "fec0::1",
+	} {
+		if dials(guard, address) == nil {
+			t.Errorf("%s is allowed", address)
+		}
+		host := address
+		if strings.Contains(address, ":") {
+			host = "[" + address + "]"
+		}
+		if guard.CheckURL("https://"+host+"/x") == "" {
+			t.Errorf("a URL with %s is allowed", address)
+		}
+	}
+	for _, address := range []string{"1.1.1.1", "93.184.215.14", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101", "2002:101:101::1", "100.63.255.255", "172.32.0.1"} {
+		if err := dials(guard, address); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestAllowedNetworks(t *testing.T) {
+	base, _ := url.Parse("https://portal.internal:8443")
+	guard := &webhook.Guard{
+		Networks: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("127.0.0.0/8")},
+		Own:      []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:443"), netip.MustParseAddrPort("[::]:9090")},
+		BaseURL:  base,
+	}
+	control := func(unencrypted bool, address string) error {
+		return guard.Control(unencrypted)("tcp", address, nil)
+	}
+	for address, want := range map[string]error{
+		"10.1.2.3:443": nil, "[::ffff:10.1.2.3]:443": nil, "10.2.0.1:443": webhook.ErrAddress, "127.0.0.2:443": nil,
+		// The portal itself, also where its network is allowed.
+		"127.0.0.1:443": webhook.ErrOwnAddress, "[::ffff:127.0.0.1]:443": webhook.ErrOwnAddress, "[64:ff9b::7f00:1]:443": webhook.ErrOwnAddress,
+		"127.0.0.1:9090": webhook.ErrOwnAddress, "[::1]:9090": webhook.ErrOwnAddress, "127.0.0.1:9091": nil,
+	} {
+		if err := control(false, address); err != want { //nolint:errorlint // the error itself
+			t.Errorf("%s: %v, want %v", address, err, want)
+		}
+	}
+	if control(true, "127.0.0.5:80") != nil || control(true, "10.1.2.3:80") == nil || control(true, "1.1.1.1:80") == nil {
+		t.Error("http is not for loopback addresses alone")
+	}
+	for text, allowed := range map[string]bool{
+		"https://example.com/x?y=z": true, "http://example.com/": false, "http://127.0.0.7:8081/x": true, "http://localhost:8081/": true,
+		"http://10.1.2.3/": false, "https://10.1.2.3/": true, "https://10.2.0.1/": false, "http://[::1]/": false, "ftp://127.0.0.1/": false,
+		"https://PORTAL.internal:8443/x": false, "https://portal.internal.:8443/": false, "https://portal.internal/x": true,
+		"https://user@example.com/": false, "https://user:pw@example.com/": false, "https://example.com/#x": false, "https://example.com/#": false,
+		"": false, "example.com": false, "https://": false, "https:///x": false, "https://exa mple.com/": false, "https://example.com/\n": false,
+		"https://example.com/" + strings.Repeat("x", 480): true, "https://example.com/" + strings.Repeat("x", 481): false,
+	} {
+		if message := guard.CheckURL(text); (message == "") != allowed {
+			t.Errorf("%q: %q", text, message)
+		}
+	}
+}

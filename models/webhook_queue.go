@@ -1,0 +1,306 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"portal/models/webhook"
+)
+
+// event is the type of an event and the id of the activity or the call.
+type event struct {
+	name string
+	id   uuid.UUID
+}
+
+// fanOut queues events for the account's endpoints, even in a process that sends none, because the
+// commands of operators do not know whether the portal does. One statement does it for all
+// endpoints. An event that an endpoint has already is left out.
+func (tx Tx) fanOut(ctx context.Context, group EventGroup, accountID uuid.UUID, events ...event) error {
+	now := tx.Now()
+	for _, e := range events {
+		endpoints := tx.NewSelect().Model((*Endpoint)(nil)).
+			ColumnExpr("endpoint.id, ?, ?, endpoint.account_id, ?, ?", bun.Safe(tx.db.typed("uuid", e.id.String())), e.name, now, now).
+			Where("endpoint.account_id = ? AND endpoint.disabled_at IS NULL AND endpoint.event_groups LIKE ?", accountID, `%"`+string(group)+`"%`)
+		_, err := tx.ExecContext(ctx, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) ? ON CONFLICT DO NOTHING", endpoints)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Claim leases the delivery that is due at the endpoint that has waited longest, and returns what to
+// send. It leaves out these endpoints and accounts, which have as many attempts as they may have at a
+// time. If something is due, it looks at one row of each enabled endpoint, however many wait. If nothing is due, the error
+// is [ErrNoDelivery].
+func (w *Webhooks) Claim(ctx context.Context, endpoints, accounts []uuid.UUID) (content DeliveryContent, err error) {
+	due, err := w.db.NewSelect().Model((*Delivery)(nil)).Where("delivery.due_at <= ?", w.db.Now()).Exists(ctx)
+	if err == nil && !due {
+		err = ErrNoDelivery
+	}
+	if err != nil {
+		return content, failed("claim a delivery", err)
+	}
+	endpoint, err := w.nextEndpoint(ctx, endpoints, accounts)
+	if err != nil {
+		return content, failed("claim a delivery", noRows(err, ErrNoDelivery))
+	}
+	content, err = inTx(ctx, w.db, "claim a delivery", func(ctx context.Context, tx Tx) (content DeliveryContent, err error) {
+		now := tx.Now()
+		due := tx.NewSelect().Model((*Delivery)(nil)).Column("event_id", "event").
+			Where("delivery.endpoint_id = ? AND delivery.due_at <= ?", endpoint.ID, now).OrderExpr("delivery.due_at").Limit(1)
+		var claimed struct {
+			EventID uuid.UUID
+			Event   string
+		}
+		if err := w.db.locked(due, "UPDATE SKIP LOCKED").Scan(ctx, &claimed); err != nil {
+			return content, noRows(err, ErrNoDelivery)
+		}
+		_, err = tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = ?, attempts = attempts + 1", now.Add(deliveryLease)).
+			Where("endpoint_id = ? AND event_id = ? AND event = ?", endpoint.ID, claimed.EventID, claimed.Event).Exec(ctx)
+		if err != nil {
+			return content, err
+		}
+		return content, tx.NewSelect().Model(&content.Delivery).
+			Where("endpoint_id = ? AND event_id = ? AND event = ?", endpoint.ID, claimed.EventID, claimed.Event).Scan(ctx)
+	})
+	if err != nil {
+		return content, err
+	}
+	content.URL = endpoint.URL
+	content.Secrets = w.openSecrets(ctx, endpoint)
+	content.Body, err = w.body(ctx, content.Delivery, endpoint)
+	return content, err
+}
+
+// nextEndpoint returns the enabled endpoint whose delivery has been due longest.
+func (w *Webhooks) nextEndpoint(ctx context.Context, endpoints, accounts []uuid.UUID) (endpoint Endpoint, err error) {
+	oldest := w.db.NewSelect().Model((*Delivery)(nil)).ColumnExpr("min(delivery.due_at)").Where("delivery.endpoint_id = endpoint.id AND delivery.due_at IS NOT NULL")
+	query := w.db.NewSelect().Model(&endpoint).Where("endpoint.disabled_at IS NULL AND (?) <= ?", oldest, w.db.Now()).OrderExpr("(?)", oldest).Limit(1)
+	if len(endpoints) > 0 {
+		query = query.Where("endpoint.id NOT IN (?)", bun.List(endpoints))
+	}
+	if len(accounts) > 0 {
+		query = query.Where("endpoint.account_id NOT IN (?)", bun.List(accounts))
+	}
+	return endpoint, query.Scan(ctx)
+}
+
+// openSecrets returns the secrets that sign, or none if they cannot be decrypted.
+func (w *Webhooks) openSecrets(ctx context.Context, e Endpoint) [][]byte {
+	secret, err := w.sealer.Open(e.Secret, e.KeyID, e.ID[:])
+	if err != nil {
+		w.db.logger.ErrorContext(ctx, "cannot decrypt the secret of a webhook", slog.String("endpoint", e.ID.String()), slog.Any("error", err))
+		return nil
+	}
+	secrets := [][]byte{secret}
+	if e.PreviousUntil != nil && w.db.Now().Before(*e.PreviousUntil) {
+		if previous, err := w.sealer.Open(e.Previous, e.PreviousKeyID, e.ID[:]); err == nil {
+			secrets = append(secrets, previous)
+		}
+	}
+	return secrets
+}
+
+// body returns the body of a delivery: the event as reports have it. It is nil if the event is gone.
+func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, error) {
+	content := struct {
+		Type      string    `json:"type"`
+		Timestamp time.Time `json:"timestamp"`
+		Data      any       `json:"data"`
+	}{Type: d.Event}
+	switch d.Event {
+	case EventTest:
+		test := Activity{ID: d.EventID, Action: EventTest, ActorKind: ActorSystem, SubjectID: &e.ID, Label: e.URL, At: d.CreatedAt, Count: 1}
+		content.Timestamp, content.Data = test.At.UTC(), test.Element()
+	case EventCallStarted, EventCallEnded:
+		var call Call
+		if err := w.db.NewSelect().Model(&call).Where("call.id = ? AND call.account_id = ?", d.EventID, d.AccountID).Scan(ctx); err != nil {
+			return nil, failed("read the call of a delivery", noRows(err, nil))
+		}
+		content.Timestamp, content.Data = call.StartedAt.UTC(), call.Element(w.db.Now())
+		if d.Event == EventCallEnded && call.EndedAt != nil {
+			content.Timestamp = call.EndedAt.UTC()
+		}
+	default:
+		var activities []Activity
+		err := selectActivities(w.db, &activities).ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
+			Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
+			Where("activity.id = ? AND activity.account_id = ?", d.EventID, d.AccountID).Scan(ctx)
+		if err != nil || len(activities) == 0 {
+			return nil, failed("read the activity of a delivery", err)
+		}
+		content.Timestamp, content.Data = activities[0].At.UTC(), activities[0].Element()
+	}
+	var body strings.Builder
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(content)
+	return []byte(strings.TrimSuffix(body.String(), "\n")), err
+}
+
+// Finish records the outcome of an attempt. It schedules the next one, or after the last one leaves
+// the delivery as it is. It changes nothing if the lease has ended and another instance has claimed the
+// delivery since, or if the endpoint was removed. An endpoint that is gone or has failed for long is
+// disabled.
+func (w *Webhooks) Finish(ctx context.Context, d Delivery, result DeliveryResult) error {
+	return w.db.InTx(ctx, "record a delivery", func(ctx context.Context, tx Tx) error {
+		endpoint, err := lockEndpoint(ctx, tx, d.AccountID, d.EndpointID)
+		if err != nil {
+			return noRows(err, nil)
+		}
+		now := tx.Now()
+		update := tx.NewUpdate().Model((*Delivery)(nil)).Set("status = ?, response = ?", result.Status, result.Text).
+			Where("endpoint_id = ? AND event_id = ? AND event = ? AND attempts = ? AND due_at IS NOT NULL", d.EndpointID, d.EventID, d.Event, d.Attempts)
+		switch {
+		case result.Succeeded():
+			update = update.Set("due_at = NULL, delivered_at = ?", now)
+		case d.Final || d.Attempts > len(deliveryRetries) || endpoint.DisabledAt != nil:
+			update = update.Set("due_at = NULL")
+		default:
+			update = update.Set("due_at = ?", now.Add(deliveryRetry(d.Attempts, result.RetryAfter)))
+		}
+		changed, err := affected(update.Exec(ctx))
+		if err != nil || changed == 0 || endpoint.DisabledAt != nil {
+			return err
+		}
+		if result.Succeeded() {
+			if endpoint.FailingSince == nil {
+				return nil
+			}
+			endpoint.FailingSince, endpoint.Failures, endpoint.FailureMailedAt = nil, 0, nil
+			return tx.Update(ctx, &endpoint, "failing_since", "failures", "failure_mailed_at")
+		}
+		return w.fail(ctx, tx, endpoint, d, result)
+	})
+}
+
+// deliveryRetry returns the time from a failed attempt to the next one.
+func deliveryRetry(attempts int, retryAfter time.Duration) time.Duration {
+	wait := deliveryRetries[attempts-1]
+	wait += time.Duration((rand.Float64() - 0.5) / 5 * float64(wait)) //nolint:gosec // no secret
+	return max(wait, min(retryAfter, longestRetryAfter))
+}
+
+// fail records that an attempt of an endpoint has failed.
+func (w *Webhooks) fail(ctx context.Context, tx Tx, endpoint Endpoint, d Delivery, result DeliveryResult) error {
+	now := tx.Now()
+	if endpoint.FailingSince == nil {
+		endpoint.FailingSince = &now
+	}
+	if d.Attempts == 1 {
+		endpoint.Failures++
+	}
+	failing := now.Sub(*endpoint.FailingSince)
+	switch {
+	case result.Gone:
+		return disable(ctx, tx, endpoint, system, "the endpoint answered 410 Gone")
+	case failing >= failingPeriod && endpoint.Failures >= leastFailures:
+		return disable(ctx, tx, endpoint, system, "all deliveries of 5 days failed")
+	case failing >= failureMailAfter && endpoint.FailureMailedAt == nil:
+		endpoint.FailureMailedAt = &now
+		if err := mailFailure(ctx, tx, endpoint); err != nil {
+			return err
+		}
+	}
+	if err := tx.Update(ctx, &endpoint, "failing_since", "failures", "failure_mailed_at"); err != nil {
+		return err
+	}
+	return dropOldest(ctx, tx, endpoint.AccountID)
+}
+
+// mailFailure queues the mails to the owners about an endpoint that has failed for an hour.
+func mailFailure(ctx context.Context, tx Tx, endpoint Endpoint) error {
+	if !tx.db.mail {
+		return nil
+	}
+	recipients, err := owners(ctx, tx, Activity{AccountID: endpoint.AccountID})
+	if err != nil || len(recipients) == 0 {
+		return err
+	}
+	mails := make([]Mail, len(recipients))
+	for i, recipient := range recipients {
+		mails[i] = Mail{Kind: MailWebhookFailing, AccountID: &endpoint.AccountID, ActivityID: &endpoint.ID, Recipient: recipient}
+	}
+	_, err = queueMails(ctx, tx, mails)
+	return err
+}
+
+// dropOldest lets the oldest waiting deliveries of an account fail if there are too many.
+func dropOldest(ctx context.Context, tx Tx, accountID uuid.UUID) error {
+	var last time.Time
+	err := tx.NewSelect().Model((*Delivery)(nil)).Column("created_at").
+		Where("delivery.account_id = ? AND delivery.due_at IS NOT NULL", accountID).
+		OrderExpr("delivery.created_at DESC").Offset(maxWaiting).Limit(1).Scan(ctx, &last)
+	if err != nil {
+		return noRows(err, nil)
+	}
+	_, err = tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = NULL, response = ?", "Dropped, because more than 10,000 deliveries of the account waited.").
+		Where("account_id = ? AND due_at IS NOT NULL AND created_at <= ?", accountID, last).Exec(ctx)
+	return err
+}
+
+// Waiting returns the number of deliveries that wait.
+func (w *Webhooks) Waiting(ctx context.Context) (int64, error) {
+	count, err := w.db.NewSelect().Model((*Delivery)(nil)).Where("delivery.due_at IS NOT NULL").Count(ctx)
+	return count, failed("count deliveries", err)
+}
+
+// reseal encrypts the secrets of a previous key with the current one.
+func (w *Webhooks) reseal(ctx context.Context) error {
+	previous := w.sealer.PreviousIDs()
+	if len(previous) == 0 {
+		return nil
+	}
+	var endpoints []Endpoint
+	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.key_id IN (?0) OR endpoint.previous_key_id IN (?0)", bun.List(previous)).
+		Limit(maintenanceBatch).Scan(ctx)
+	if err != nil {
+		return failed("find webhooks of a previous secret", err)
+	}
+	for _, e := range endpoints {
+		err := w.db.InTx(ctx, "encrypt a webhook with the current secret", func(ctx context.Context, tx Tx) error {
+			e, err := lockEndpoint(ctx, tx, e.AccountID, e.ID)
+			if err != nil {
+				return noRows(err, nil)
+			}
+			if err := errors.Join(w.resealOne(e.ID, &e.Secret, &e.KeyID), w.resealOne(e.ID, &e.Previous, &e.PreviousKeyID)); err != nil {
+				return err
+			}
+			return tx.Update(ctx, &e, "secret", "key_id", "previous", "previous_key_id")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resealOne encrypts a secret, if there is one, with the current key. One that cannot be read stays.
+func (w *Webhooks) resealOne(id uuid.UUID, sealed, keyID *[]byte) error {
+	if *sealed == nil {
+		return nil
+	}
+	secret, err := w.sealer.Open(*sealed, *keyID, id[:])
+	if err != nil {
+		return nil //nolint:nilerr // the page says that the secret must be rotated
+	}
+	*sealed, *keyID, err = w.sealer.Seal(secret, id[:])
+	return err
+}
+
+// seal returns a new secret as the receiver gets it, sealed, and the id of the key that sealed it.
+func (w *Webhooks) seal(id uuid.UUID) (text string, sealed, keyID []byte, err error) {
+	secret := webhook.NewSecret()
+	sealed, keyID, err = w.sealer.Seal(secret, id[:])
+	return webhook.SecretText(secret), sealed, keyID, err
+}

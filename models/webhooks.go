@@ -1,0 +1,225 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"portal/models/secret"
+	"portal/models/webhook"
+)
+
+// Webhooks are the URLs that get an account's events, and the deliveries to them.
+type Webhooks struct {
+	db     *DB
+	sealer secret.Sealer
+	guard  *webhook.Guard // nil: webhooks are off
+}
+
+// Enabled reports whether accounts can have webhooks.
+func (w *Webhooks) Enabled() bool { return w.guard != nil }
+
+// Guard returns what decides about addresses; nil: webhooks are off.
+func (w *Webhooks) Guard() *webhook.Guard { return w.guard }
+
+// Groups are the groups of events that an endpoint can choose. That of calls needs LiveKit.
+func Groups(calls bool) []EventGroup {
+	if calls {
+		return EventGroups
+	}
+	return []EventGroup{GroupKeys, GroupPeople}
+}
+
+// Add adds an endpoint, records the activity, and returns the secret, which cannot be read again. The
+// error may be an [*InvalidError] for the field "url" or "groups".
+func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, groups []EventGroup, actor Actor) (e Endpoint, secret string, err error) {
+	if message := w.guard.CheckURL(url); message != "" {
+		return e, "", &InvalidError{"url", message}
+	}
+	e = Endpoint{ID: newID(), AccountID: accountID, URL: url, CreatedAt: w.db.Now()}
+	for _, group := range EventGroups {
+		if slices.Contains(groups, group) {
+			e.Groups = append(e.Groups, group)
+		}
+	}
+	if len(e.Groups) == 0 || len(e.Groups) < len(groups) {
+		return Endpoint{}, "", &InvalidError{"groups", "Choose at least one group of events."}
+	}
+	if secret, e.Secret, e.KeyID, err = w.seal(e.ID); err != nil {
+		return Endpoint{}, "", err
+	}
+	err = w.db.InTx(ctx, "add webhook", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		n, err := tx.NewSelect().Model((*Endpoint)(nil)).Where("endpoint.account_id = ?", accountID).Count(ctx)
+		if err != nil {
+			return err
+		}
+		if n >= MaxWebhooks {
+			return &InvalidError{"url", fmt.Sprintf("This account has %d webhooks, its limit. Remove one to add another.", n)}
+		}
+		// The endpoint gets only what happens after it was added.
+		if err := tx.recordEndpoint(ctx, e, ActionWebhookAdded, actor, ""); err != nil {
+			return err
+		}
+		return tx.Insert(ctx, &e)
+	})
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	return e, secret, nil
+}
+
+// List returns the account's endpoints, the oldest first.
+func (w *Webhooks) List(ctx context.Context, accountID uuid.UUID) ([]Endpoint, error) {
+	endpoints := []Endpoint{}
+	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.account_id = ?", accountID).OrderExpr("endpoint.id").Scan(ctx)
+	return endpoints, failed("list webhooks", err)
+}
+
+// Find returns one of the account's endpoints, or [ErrWebhookNotFound].
+func (w *Webhooks) Find(ctx context.Context, accountID, id uuid.UUID) (e Endpoint, err error) {
+	err = w.db.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ?", accountID, id).Scan(ctx)
+	return e, notFound("find webhook", err, ErrWebhookNotFound)
+}
+
+// Readable reports whether the secret of an endpoint can be decrypted. Otherwise nothing can be sent
+// until it is rotated.
+func (w *Webhooks) Readable(e Endpoint) bool {
+	_, err := w.sealer.Open(e.Secret, e.KeyID, e.ID[:])
+	return err == nil
+}
+
+// Deliveries returns the last deliveries to one of the account's endpoints, the newest first.
+func (w *Webhooks) Deliveries(ctx context.Context, accountID, id uuid.UUID) ([]Delivery, error) {
+	deliveries := []Delivery{}
+	err := w.db.NewSelect().Model(&deliveries).Where("delivery.endpoint_id = ? AND delivery.account_id = ?", id, accountID).
+		OrderExpr("delivery.created_at DESC").Limit(DeliveriesListed).Scan(ctx)
+	return deliveries, failed("list deliveries", err)
+}
+
+// Rotate gives an endpoint a new secret, which it returns, and records the activity. For 24 hours the
+// old secret signs too. The error may be [ErrWebhookNotFound].
+func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Actor) (e Endpoint, secret string, err error) {
+	err = w.change(ctx, "rotate the secret of a webhook", accountID, id, func(ctx context.Context, tx Tx, found Endpoint) (err error) {
+		e = found
+		until := tx.Now().Add(previousSecretKept)
+		e.Previous, e.PreviousKeyID, e.PreviousUntil = e.Secret, e.KeyID, &until
+		if secret, e.Secret, e.KeyID, err = w.seal(id); err != nil {
+			return err
+		}
+		if err := tx.Update(ctx, &e, "secret", "key_id", "previous", "previous_key_id", "previous_until"); err != nil {
+			return err
+		}
+		return tx.recordEndpoint(ctx, e, ActionWebhookRotated, actor, "")
+	})
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	return e, secret, nil
+}
+
+// Disable stops deliveries to an endpoint, lets those that wait fail, and records the activity. If it
+// is disabled already, nothing happens. The error may be [ErrWebhookNotFound].
+func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+	return w.change(ctx, "disable webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+		if e.DisabledAt != nil {
+			return nil
+		}
+		return disable(ctx, tx, e, actor, "")
+	})
+}
+
+func disable(ctx context.Context, tx Tx, e Endpoint, actor Actor, reason string) error {
+	now := tx.Now()
+	e.DisabledAt = &now
+	if err := tx.Update(ctx, &e, "disabled_at"); err != nil {
+		return err
+	}
+	_, err := tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = NULL, response = CASE WHEN attempts = 0 THEN ? ELSE response END", "The endpoint was disabled.").
+		Where("endpoint_id = ? AND due_at IS NOT NULL", e.ID).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	return tx.recordEndpoint(ctx, e, ActionWebhookDisabled, actor, reason)
+}
+
+// Enable lets an endpoint get events again, those from now on, and records the activity. If it is
+// enabled already, nothing happens. The error may be [ErrWebhookNotFound].
+func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+	return w.change(ctx, "enable webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+		if e.DisabledAt == nil {
+			return nil
+		}
+		// The endpoint gets only what happens after it was enabled.
+		if err := tx.recordEndpoint(ctx, e, ActionWebhookEnabled, actor, ""); err != nil {
+			return err
+		}
+		e.DisabledAt, e.FailingSince, e.Failures, e.FailureMailedAt = nil, nil, 0, nil
+		return tx.Update(ctx, &e, "disabled_at", "failing_since", "failures", "failure_mailed_at")
+	})
+}
+
+// Remove deletes an endpoint and its deliveries, and records the activity. The error may be
+// [ErrWebhookNotFound].
+func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+	return w.change(ctx, "remove webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+		if err := tx.Delete(ctx, (*Endpoint)(nil), "id = ?", id); err != nil {
+			return err
+		}
+		return tx.recordEndpoint(ctx, e, ActionWebhookRemoved, actor, "")
+	})
+}
+
+// Test queues a test event for an endpoint, with one attempt. If it is disabled, nothing happens. The
+// error may be [ErrWebhookNotFound].
+func (w *Webhooks) Test(ctx context.Context, accountID, id uuid.UUID) error {
+	return w.change(ctx, "test webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+		if e.DisabledAt != nil {
+			return nil
+		}
+		now := tx.Now()
+		return tx.Insert(ctx, &Delivery{EndpointID: id, EventID: newID(), Event: EventTest, AccountID: accountID, CreatedAt: now, DueAt: &now, Final: true})
+	})
+}
+
+// Resend queues a delivery again, with one attempt. If it waits already or the endpoint is disabled,
+// nothing happens. The error may be [ErrWebhookNotFound].
+func (w *Webhooks) Resend(ctx context.Context, accountID, id, eventID uuid.UUID, event string) error {
+	return w.change(ctx, "resend a delivery", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+		if e.DisabledAt != nil {
+			return nil
+		}
+		_, err := tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = ?, final = ?, delivered_at = NULL", tx.Now(), true).
+			Where("endpoint_id = ? AND event_id = ? AND event = ? AND due_at IS NULL", id, eventID, event).Exec(ctx)
+		return err
+	})
+}
+
+// change calls do with one of the account's endpoints, whose row is locked.
+func (w *Webhooks) change(ctx context.Context, operation string, accountID, id uuid.UUID, do func(context.Context, Tx, Endpoint) error) error {
+	return w.db.InTx(ctx, operation, func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccountsTable(ctx, accountID); err != nil {
+			return err
+		}
+		e, err := lockEndpoint(ctx, tx, accountID, id)
+		if err != nil {
+			return noRows(err, ErrWebhookNotFound)
+		}
+		return do(ctx, tx, e)
+	})
+}
+
+// lockEndpoint returns one of the account's endpoints and locks its row.
+func lockEndpoint(ctx context.Context, tx Tx, accountID, id uuid.UUID) (e Endpoint, err error) {
+	query := tx.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ?", accountID, id)
+	return e, tx.db.locked(query, "NO KEY UPDATE").Scan(ctx)
+}
+
+// recordEndpoint records what was done to an endpoint.
+func (tx Tx) recordEndpoint(ctx context.Context, e Endpoint, action Action, actor Actor, detail string) error {
+	return tx.Record(ctx, actor, Activity{AccountID: e.AccountID, Action: action, SubjectID: &e.ID, Label: e.URL, Detail: detail})
+}

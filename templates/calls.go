@@ -1,0 +1,121 @@
+package templates
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// CallsPage is /calls.
+type CallsPage struct {
+	Limits models.Limits // of the account
+	Used   models.CallsUsed
+
+	Agents []models.Agent // to choose from
+	Keys   []models.Key
+	Agent  uuid.UUID // zero: all
+	Key    uuid.UUID
+
+	Calls   []CallRow
+	Older   string // URL of the next page; empty on the last one
+	Newest  string // URL of the first page
+	Paged   bool   // this is not the first page
+	Export  string // URL of the CSV file
+	Refresh string // URL of the page for a refresh; empty: none
+}
+
+func (p CallsPage) screen() screen {
+	return screen{file: "calls/index.html", section: SectionCalls, refresh: p.Refresh}
+}
+
+func (CallsPage) fragment() string { return "calls" }
+
+// Now says how many calls go on, and the minutes of the month, as far as they are limited.
+func (p CallsPage) Now() string {
+	calls := Count(p.Used.Calls).String()
+	if p.Limits.Calls > 0 {
+		calls += " of " + Count(p.Limits.Calls).String()
+	}
+	unit := "calls"
+	if p.Used.Calls == 1 && p.Limits.Calls == 0 {
+		unit = "call"
+	}
+	return fmt.Sprintf("%s %s now, %s this month", calls, unit, minutesOf(p.Used, p.Limits))
+}
+
+// UsedLimits says how much of its limits a key uses, such as "3 of 5 calls, 412 of 1,000 minutes",
+// or "" without these limits.
+func UsedLimits(used models.CallsUsed, limits models.Limits) string {
+	text := ""
+	if limits.Calls > 0 {
+		text = fmt.Sprintf("%s of %s calls", Count(used.Calls), Count(limits.Calls))
+	}
+	if limits.MinutesPerMonth > 0 {
+		if text != "" {
+			text += ", "
+		}
+		text += minutesOf(used, limits)
+	}
+	if limits.MinutesPerCall > 0 && text == "" {
+		text = fmt.Sprintf("%s minutes a call", Count(limits.MinutesPerCall))
+	}
+	return text
+}
+
+func minutesOf(used models.CallsUsed, limits models.Limits) string {
+	if limits.MinutesPerMonth > 0 {
+		return fmt.Sprintf("%s of %s minutes", Count(used.Minutes()), Count(limits.MinutesPerMonth))
+	}
+	return fmt.Sprintf("%s minutes", Count(used.Minutes()))
+}
+
+// CallRow is a call in the table.
+type CallRow struct {
+	models.Call
+
+	Started    Moment
+	Ended      *Moment // nil: in progress
+	Confirming bool    // the row asks whether to end the call
+	Focused    bool    // the End call button takes the focus
+	Seconds    int64   // so far
+}
+
+// Duration returns the duration, such as "4:12" or "1:04:12".
+func (r CallRow) Duration() string {
+	d := time.Duration(r.Seconds) * time.Second
+	if d >= time.Hour {
+		return fmt.Sprintf("%d:%02d:%02d", d/time.Hour, d%time.Hour/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%d:%02d", d/time.Minute, d%time.Minute/time.Second)
+}
+
+// endReasons are the reasons for the end of a call in words.
+var endReasons = map[models.EndReason]string{
+	models.EndVisitorLeft:     "Visitor left",
+	models.EndConnectionLost:  "Connection lost",
+	models.EndAgentError:      "Agent error",
+	models.EndServerShutdown:  "Server shut down",
+	models.EndKeyRevoked:      "Key revoked",
+	models.EndKeyExpired:      "Key expired",
+	models.EndKeyRestricted:   "Key restricted",
+	models.EndAgentRemoved:    "Agent removed",
+	models.EndAgentPaused:     "Agent paused",
+	models.EndAccountDisabled: "Account disabled",
+	models.EndLimitCalls:      "Too many calls at a time",
+	models.EndLimitPerCall:    "Longest call reached",
+	models.EndLimitPerMonth:   "Minutes of the month used up",
+	models.EndedInPortal:      "Ended here",
+	models.EndedByOperator:    "Ended by the operator",
+	models.EndUnknown:         "Ended",
+}
+
+// Reason returns why the call has ended.
+func (r CallRow) Reason() string {
+	if text, ok := endReasons[r.EndReason]; ok {
+		return text
+	}
+	return string(r.EndReason)
+}

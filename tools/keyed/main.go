@@ -1,0 +1,37 @@
+// Command keyed is a tool for go vet. It reports literals of structs with three fields or more that
+// do not name their fields: two values of the same type that are exchanged would compile. The rows
+// of a table, whose literals leave the type out, are allowed.
+package main
+
+import (
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/unitchecker"
+)
+
+const minFields = 3
+
+func main() {
+	unitchecker.Main(&analysis.Analyzer{
+		Name: "keyed", Doc: "report literals of structs with three fields or more that do not name their fields", Run: check,
+	})
+}
+
+func check(pass *analysis.Pass) (any, error) {
+	for _, file := range pass.Files {
+		for node := range ast.Preorder(file) {
+			literal, ok := node.(*ast.CompositeLit)
+			if !ok || literal.Type == nil || len(literal.Elts) < minFields {
+				continue
+			}
+			_, named := literal.Elts[0].(*ast.KeyValueExpr)
+			_, isStruct := pass.TypesInfo.TypeOf(literal).Underlying().(*types.Struct)
+			if isStruct && !named {
+				pass.Reportf(literal.Pos(), "name the fields of this literal")
+			}
+		}
+	}
+	return nil, nil
+}
