@@ -326,3 +326,21 @@ func monthOf(at time.Time) time.Time {
 	at = at.UTC()
 	return time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
+
+// LimitError reports that a key or its account has reached a limit of its calls.
+type LimitError struct {
+	Reason EndReason     // [EndLimitCalls] or [EndLimitPerMonth]
+	Wait   time.Duration // until another request may succeed
+}
+
+func (e *LimitError) Error() string { return "a limit of calls is reached: " + string(e.Reason) }
+
+// callTotal is the row of a key or an account on a day.
+type callTotal struct {
+	bun.BaseModel `bun:"table:call_totals,alias:total"`
+
+	SubjectID uuid.UUID `bun:",pk"`
+	Day       time.Time `bun:",pk"`
+	Calls     int64
+	Seconds   int64
+}

@@ -82,6 +82,9 @@ func limitDetail(percent, minutes int64, month time.Time) string {
 }
 
 const (
+	// busyInterval is the time between two rounds while a call is open, a limit is set, or a
+	// token may be valid whose key was revoked.
+	busyInterval = 5 * time.Second
 	// knownToTokens is how long a list of rooms is recent enough to refuse tokens: longer than
 	// the time between two lists while a limit is set.
 	knownToTokens = 3 * busyInterval
@@ -129,4 +132,25 @@ func checkCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UU
 		}
 	}
 	return nil
+}
+
+// usedCalls is [Calls.Used] at a time.
+func usedCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) (used CallsUsed, err error) {
+	return used, usedQuery(db, d, accountID, keyID, now).Scan(ctx, &used.Calls, &used.Seconds)
+}
+
+// usedQuery selects the columns calls and seconds of [usedCalls].
+func usedQuery(db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) *bun.SelectQuery {
+	month, subject := monthOf(now), accountID
+	started := d.unixTime("call.started_at")
+	open := db.NewSelect().Model((*Call)(nil)).
+		ColumnExpr("count(*) AS calls").
+		ColumnExpr("COALESCE(sum(?0 - CASE WHEN ?1 > ?0 THEN ?0 WHEN ?1 < ?2 THEN ?2 ELSE ?1 END), 0) AS seconds", now.Unix(), started, month.Unix()).
+		Where("call.ended_at IS NULL AND call.account_id = ?", accountID)
+	if keyID != uuid.Nil {
+		open, subject = open.Where("call.api_key_id = ?", keyID), keyID
+	}
+	ended := db.NewSelect().Model((*callTotal)(nil)).ColumnExpr("COALESCE(sum(total.seconds), 0)").
+		Where("total.subject_id = ? AND total.day >= ?", subject, month)
+	return db.NewSelect().TableExpr("(?) AS o", open).ColumnExpr("o.calls, CAST(o.seconds + (?) AS bigint) AS seconds", ended)
 }

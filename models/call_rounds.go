@@ -21,9 +21,7 @@ import (
 const (
 	// roundTick is the time between two looks whether a round is due.
 	roundTick = time.Second
-	// busyInterval is the time between two rounds while a call is open, a limit is set, or a
-	// token may be valid whose key was revoked. idleInterval is the time otherwise.
-	busyInterval = 5 * time.Second
+	// idleInterval is the time between two rounds while nothing asks for [busyInterval].
 	idleInterval = 30 * time.Second
 	// minInterval is the shortest time between two lists, however often something changes.
 	minInterval = 900 * time.Millisecond

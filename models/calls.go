@@ -177,16 +177,6 @@ func announce(ctx context.Context, tx Tx, changes []callChange) error {
 	return nil
 }
 
-// callTotal is the row of a key or an account on a day.
-type callTotal struct {
-	bun.BaseModel `bun:"table:call_totals,alias:total"`
-
-	SubjectID uuid.UUID `bun:",pk"`
-	Day       time.Time `bun:",pk"`
-	Calls     int64
-	Seconds   int64
-}
-
 // addCallTotals adds what changes of calls mean for the totals of their keys and accounts.
 func addCallTotals(ctx context.Context, tx Tx, changes []callChange) error {
 	type place struct {
@@ -337,27 +327,6 @@ func (c *Calls) SecondsByDay(ctx context.Context, keyID uuid.UUID, first time.Ti
 		seconds[total.Day.UTC()] = total.Seconds
 	}
 	return seconds, failed("read the minutes of a key", err)
-}
-
-// usedCalls is [Calls.Used] at a time.
-func usedCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) (used CallsUsed, err error) {
-	return used, usedQuery(db, d, accountID, keyID, now).Scan(ctx, &used.Calls, &used.Seconds)
-}
-
-// usedQuery selects the columns calls and seconds of [usedCalls].
-func usedQuery(db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) *bun.SelectQuery {
-	month, subject := monthOf(now), accountID
-	started := d.unixTime("call.started_at")
-	open := db.NewSelect().Model((*Call)(nil)).
-		ColumnExpr("count(*) AS calls").
-		ColumnExpr("COALESCE(sum(?0 - CASE WHEN ?1 > ?0 THEN ?0 WHEN ?1 < ?2 THEN ?2 ELSE ?1 END), 0) AS seconds", now.Unix(), started, month.Unix()).
-		Where("call.ended_at IS NULL AND call.account_id = ?", accountID)
-	if keyID != uuid.Nil {
-		open, subject = open.Where("call.api_key_id = ?", keyID), keyID
-	}
-	ended := db.NewSelect().Model((*callTotal)(nil)).ColumnExpr("COALESCE(sum(total.seconds), 0)").
-		Where("total.subject_id = ? AND total.day >= ?", subject, month)
-	return db.NewSelect().TableExpr("(?) AS o", open).ColumnExpr("o.calls, CAST(o.seconds + (?) AS bigint) AS seconds", ended)
 }
 
 // End ends one of the account's calls for a user, or for an operator any call if accountID is zero,

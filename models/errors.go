@@ -10,14 +10,6 @@ import (
 	"portal/models/database"
 )
 
-// LimitError reports that a key or its account has reached a limit of its calls.
-type LimitError struct {
-	Reason EndReason     // [EndLimitCalls] or [EndLimitPerMonth]
-	Wait   time.Duration // until another request may succeed
-}
-
-func (e *LimitError) Error() string { return "a limit of calls is reached: " + string(e.Reason) }
-
 // Reasons to refuse a key.
 var (
 	ErrKeyMissingPrefix  = errors.New("the API key does not start with nas_")

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -51,3 +53,9 @@ func sortedIDs(ids []uuid.UUID) []uuid.UUID {
 }
 
 func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
+// lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7).
+func lowestID(at time.Time) (id uuid.UUID) {
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
+	return id
+}

@@ -2,12 +2,10 @@ package models
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
 
@@ -107,10 +105,4 @@ func (r expiredRows) deleteBatch(db *DB, conn bun.IDB) *bun.DeleteQuery {
 	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(maintenanceBatch)
 	batch = db.locked(batch, "UPDATE SKIP LOCKED")
 	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), batch)
-}
-
-// lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7).
-func lowestID(at time.Time) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
-	return id
 }

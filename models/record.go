@@ -223,3 +223,26 @@ func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []s
 		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
 	return emails, err
 }
+
+// event is the type of an event and the id of the activity or the call.
+type event struct {
+	name string
+	id   uuid.UUID
+}
+
+// fanOut queues events for the account's endpoints, even in a process that sends none, because the
+// commands of operators do not know whether the portal does. One statement does it for all
+// endpoints. An event that an endpoint has already is left out.
+func (tx Tx) fanOut(ctx context.Context, group EventGroup, accountID uuid.UUID, events ...event) error {
+	now := tx.Now()
+	for _, e := range events {
+		endpoints := tx.NewSelect().Model((*Endpoint)(nil)).
+			ColumnExpr("endpoint.id, ?, ?, endpoint.account_id, ?, ?", bun.Safe(tx.db.typed("uuid", e.id.String())), e.name, now, now).
+			Where("endpoint.account_id = ? AND endpoint.disabled_at IS NULL AND endpoint.event_groups LIKE ?", accountID, `%"`+string(group)+`"%`)
+		_, err := tx.ExecContext(ctx, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) ? ON CONFLICT DO NOTHING", endpoints)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -11,32 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-
-	"portal/models/webhook"
 )
-
-// event is the type of an event and the id of the activity or the call.
-type event struct {
-	name string
-	id   uuid.UUID
-}
-
-// fanOut queues events for the account's endpoints, even in a process that sends none, because the
-// commands of operators do not know whether the portal does. One statement does it for all
-// endpoints. An event that an endpoint has already is left out.
-func (tx Tx) fanOut(ctx context.Context, group EventGroup, accountID uuid.UUID, events ...event) error {
-	now := tx.Now()
-	for _, e := range events {
-		endpoints := tx.NewSelect().Model((*Endpoint)(nil)).
-			ColumnExpr("endpoint.id, ?, ?, endpoint.account_id, ?, ?", bun.Safe(tx.db.typed("uuid", e.id.String())), e.name, now, now).
-			Where("endpoint.account_id = ? AND endpoint.disabled_at IS NULL AND endpoint.event_groups LIKE ?", accountID, `%"`+string(group)+`"%`)
-		_, err := tx.ExecContext(ctx, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) ? ON CONFLICT DO NOTHING", endpoints)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Claim leases the delivery that is due at the endpoint that has waited longest, and returns what to
 // send. It leaves out these endpoints and accounts, which have as many attempts as they may have at a
@@ -253,54 +227,4 @@ func dropOldest(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 func (w *Webhooks) Waiting(ctx context.Context) (int64, error) {
 	count, err := w.db.NewSelect().Model((*Delivery)(nil)).Where("delivery.due_at IS NOT NULL").Count(ctx)
 	return count, failed("count deliveries", err)
-}
-
-// reseal encrypts the secrets of a previous key with the current one.
-func (w *Webhooks) reseal(ctx context.Context) error {
-	previous := w.sealer.PreviousIDs()
-	if len(previous) == 0 {
-		return nil
-	}
-	var endpoints []Endpoint
-	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.key_id IN (?0) OR endpoint.previous_key_id IN (?0)", bun.List(previous)).
-		Limit(maintenanceBatch).Scan(ctx)
-	if err != nil {
-		return failed("find webhooks of a previous secret", err)
-	}
-	for _, e := range endpoints {
-		err := w.db.InTx(ctx, "encrypt a webhook with the current secret", func(ctx context.Context, tx Tx) error {
-			e, err := lockEndpoint(ctx, tx, e.AccountID, e.ID)
-			if err != nil {
-				return noRows(err, nil)
-			}
-			if err := errors.Join(w.resealOne(e.ID, &e.Secret, &e.KeyID), w.resealOne(e.ID, &e.Previous, &e.PreviousKeyID)); err != nil {
-				return err
-			}
-			return tx.Update(ctx, &e, "secret", "key_id", "previous", "previous_key_id")
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// resealOne encrypts a secret, if there is one, with the current key. One that cannot be read stays.
-func (w *Webhooks) resealOne(id uuid.UUID, sealed, keyID *[]byte) error {
-	if *sealed == nil {
-		return nil
-	}
-	secret, err := w.sealer.Open(*sealed, *keyID, id[:])
-	if err != nil {
-		return nil //nolint:nilerr // the page says that the secret must be rotated
-	}
-	*sealed, *keyID, err = w.sealer.Seal(secret, id[:])
-	return err
-}
-
-// seal returns a new secret as the receiver gets it, sealed, and the id of the key that sealed it.
-func (w *Webhooks) seal(id uuid.UUID) (text string, sealed, keyID []byte, err error) {
-	secret := webhook.NewSecret()
-	sealed, keyID, err = w.sealer.Seal(secret, id[:])
-	return webhook.SecretText(secret), sealed, keyID, err
 }

@@ -2,10 +2,12 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"portal/models/secret"
 	"portal/models/webhook"
@@ -222,4 +224,54 @@ func lockEndpoint(ctx context.Context, tx Tx, accountID, id uuid.UUID) (e Endpoi
 // recordEndpoint records what was done to an endpoint.
 func (tx Tx) recordEndpoint(ctx context.Context, e Endpoint, action Action, actor Actor, detail string) error {
 	return tx.Record(ctx, actor, Activity{AccountID: e.AccountID, Action: action, SubjectID: &e.ID, Label: e.URL, Detail: detail})
+}
+
+// reseal encrypts the secrets of a previous key with the current one.
+func (w *Webhooks) reseal(ctx context.Context) error {
+	previous := w.sealer.PreviousIDs()
+	if len(previous) == 0 {
+		return nil
+	}
+	var endpoints []Endpoint
+	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.key_id IN (?0) OR endpoint.previous_key_id IN (?0)", bun.List(previous)).
+		Limit(maintenanceBatch).Scan(ctx)
+	if err != nil {
+		return failed("find webhooks of a previous secret", err)
+	}
+	for _, e := range endpoints {
+		err := w.db.InTx(ctx, "encrypt a webhook with the current secret", func(ctx context.Context, tx Tx) error {
+			e, err := lockEndpoint(ctx, tx, e.AccountID, e.ID)
+			if err != nil {
+				return noRows(err, nil)
+			}
+			if err := errors.Join(w.resealOne(e.ID, &e.Secret, &e.KeyID), w.resealOne(e.ID, &e.Previous, &e.PreviousKeyID)); err != nil {
+				return err
+			}
+			return tx.Update(ctx, &e, "secret", "key_id", "previous", "previous_key_id")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resealOne encrypts a secret, if there is one, with the current key. One that cannot be read stays.
+func (w *Webhooks) resealOne(id uuid.UUID, sealed, keyID *[]byte) error {
+	if *sealed == nil {
+		return nil
+	}
+	secret, err := w.sealer.Open(*sealed, *keyID, id[:])
+	if err != nil {
+		return nil //nolint:nilerr // the page says that the secret must be rotated
+	}
+	*sealed, *keyID, err = w.sealer.Seal(secret, id[:])
+	return err
+}
+
+// seal returns a new secret as the receiver gets it, sealed, and the id of the key that sealed it.
+func (w *Webhooks) seal(id uuid.UUID) (text string, sealed, keyID []byte, err error) {
+	secret := webhook.NewSecret()
+	sealed, keyID, err = w.sealer.Seal(secret, id[:])
+	return webhook.SecretText(secret), sealed, keyID, err
 }
