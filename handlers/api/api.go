@@ -146,6 +146,7 @@ func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {
 	r.POST("/accounts/:account/users/:user/second-factor-reset", o.handle(o.resetSecondFactor))
 	r.POST("/accounts/:account/sign-in-links", o.handle(o.createSignInLink))
 	r.GET("/accounts/:account/keys", o.handle(o.listKeys))
+	r.GET("/accounts/:account/usage", o.handle(o.listUsage))
 	r.POST("/keys/revocations", o.handle(o.revokeKey))
 	r.GET("/activity", o.handle(o.listActivity))
 	r.GET("/calls", o.handle(o.listCalls))

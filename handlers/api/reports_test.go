@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"net/url"
 	"strings"
 	"testing"
@@ -171,10 +172,8 @@ func TestUsageReport(t *testing.T) {
 			{before.Add(models.Day).Format(time.DateOnly), c.key.ID, 0, 0, 0, 60},
 			{today.Format(time.DateOnly), c.key.ID, 1, 0, 0, 0},
 		}
-		for i, got := range list.Usage {
-			if got != want[i] {
-				t.Errorf("%+v, want %+v", got, want[i])
-			}
+		if !slices.Equal(list.Usage, want) {
+			t.Errorf("%+v, want %+v", list.Usage, want)
 		}
 		s.get("/api/usage?limit=1", bearer(reports)).is(http.StatusOK).into(&list)
 		s.get("/api/usage?limit=1&after="+*list.Next, bearer(reports)).is(http.StatusOK).into(&list)
@@ -190,6 +189,18 @@ func TestUsageReport(t *testing.T) {
 			t.Errorf("from the second second of the day: %+v", list.Usage)
 		}
 		s.get("/api/usage?after=x", bearer(reports)).fails(http.StatusBadRequest, "INVALID_REQUEST")
+
+		account := "/operator/accounts/" + c.accountID.String() + "/usage"
+		s.operate(http.MethodGet, account+"?limit=2", "").is(http.StatusOK).into(&list)
+		if !slices.Equal(list.Usage, want[:2]) {
+			t.Errorf("the operator's first page: %+v", list.Usage)
+		}
+		s.operate(http.MethodGet, account+"?after="+*list.Next, "").is(http.StatusOK).into(&list)
+		if !slices.Equal(list.Usage, want[2:]) {
+			t.Errorf("the operator's second page: %+v", list.Usage)
+		}
+		s.operate(http.MethodGet, account+"?after=x", "").fails(http.StatusBadRequest, "INVALID_REQUEST")
+		s.operate(http.MethodGet, "/operator/accounts/"+uuid.NewString()+"/usage", "").fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
 
 		var calls struct{ Calls []map[string]any }
 		s.report(other, "a", now.Add(-40*time.Second), 30)

@@ -2,14 +2,17 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"portal/models"
 )
 
-// listUsage returns a page of the usage of the keys of the account of the caller, by day.
-func (cs *customers) listUsage(c *gin.Context, caller models.Principal) error {
+// sendUsage sends the page of the usage of keys by day that the query parameters select.
+func (s *site) sendUsage(
+	c *gin.Context, waited time.Duration, list func(context.Context, models.DayPage) ([]models.KeyDay, error),
+) error {
 	params := &reportQuery{raw: c.Request.URL.RawQuery}
 	page := models.DayPage{
 		KeyID: params.id("keyId"), From: params.time("from"), Until: params.time("to"), Limit: params.limit(),
@@ -23,8 +26,8 @@ func (cs *customers) listUsage(c *gin.Context, caller models.Principal) error {
 	if params.err != nil {
 		return params.err
 	}
-	days, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) ([]models.KeyDay, error) {
-		return cs.Store.Keys.Days(ctx, caller.AccountID, page)
+	days, err := query(s, c, waited, func(ctx context.Context) ([]models.KeyDay, error) {
+		return list(ctx, page)
 	})
 	if err != nil {
 		return err
@@ -34,4 +37,25 @@ func (cs *customers) listUsage(c *gin.Context, caller models.Principal) error {
 		next = days[len(days)-1].Place().String()
 	}
 	return sendReport(c, "usage", bodiesOf(days, models.KeyDay.Element), next)
+}
+
+// listUsage returns a page of the usage of the keys of the account of the caller.
+func (cs *customers) listUsage(c *gin.Context, caller models.Principal) error {
+	return cs.sendUsage(c, caller.Waited(), func(ctx context.Context, page models.DayPage) ([]models.KeyDay, error) {
+		return cs.Store.Keys.Days(ctx, caller.AccountID, page)
+	})
+}
+
+// listUsage returns a page of the usage of an account's keys.
+func (o *operators) listUsage(c *gin.Context) error {
+	id, err := accountID(c)
+	if err != nil {
+		return err
+	}
+	return o.sendUsage(c, 0, func(ctx context.Context, page models.DayPage) ([]models.KeyDay, error) {
+		if _, err := o.Store.Accounts.Find(ctx, id); err != nil {
+			return nil, err
+		}
+		return o.Store.Keys.Days(ctx, id, page)
+	})
 }
