@@ -175,10 +175,10 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 			err = inBatches(ctx, func() (int64, error) { return e.deleteActivities(ctx, row.AccountID, rows) })
 		case "users":
 			if err = e.forgetFailures(ctx, row.AccountID); err == nil {
-				err = purgeTable(ctx, e.db, rows)
+				err = purgeTable(ctx, e.db, waits, rows)
 			}
 		default:
-			err = purgeTable(ctx, e.db, rows)
+			err = purgeTable(ctx, e.db, waits, rows)
 		}
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID, rows expiredRows) (n int64, err error) {
 	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx Tx) error {
 		return tx.erasing(ctx, accountID, func() error {
-			n, err = affected(rows.deleteBatch(e.db, tx).Exec(ctx))
+			n, err = affected(rows.deleteBatch(e.db, tx, waits).Exec(ctx))
 			return err
 		})
 	})
@@ -264,7 +264,7 @@ func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, ema
 			args: []any{accountID, bun.List(emails), bun.List(hashes)},
 		},
 	} {
-		if err := purgeTable(ctx, e.db, rows); err != nil {
+		if err := purgeTable(ctx, e.db, waits, rows); err != nil {
 			return err
 		}
 	}

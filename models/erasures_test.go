@@ -205,3 +205,23 @@ func TestErasureOfManyRowsIsResumed(t *testing.T) {
 		f.checkCount(t, 1, "SELECT count(*) FROM erasures WHERE finished_at IS NOT NULL AND id = ?", c.ID)
 	})
 }
+
+func TestErasureWaitsForLockedRows(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	ctx, c := t.Context(), f.customer(t)
+	must(t, f.Accounts.SetDisabled(ctx, c.ID, true, c.actor))
+	must(t, f.Erasures.BeginAccount(ctx, c.ID))
+	other := modelstest.Value(f.db.BeginTx(ctx, nil))(t)
+	must(t, errOf(other.ExecContext(ctx, "SELECT 1 FROM accounts WHERE id = ? FOR NO KEY UPDATE", c.ID)))
+	finished := make(chan error, 1)
+	go func() { finished <- f.Erasures.Finish(ctx) }()
+	modelstest.Eventually(t, "the erasure waits or has ended", func() bool {
+		var waiting int
+		must(t, f.db.NewRaw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(ctx, &waiting))
+		return waiting > 0 || len(finished) > 0
+	})
+	must(t, other.Rollback())
+	must(t, <-finished)
+	checkError(t, "an erased account", errOf(f.Accounts.Find(ctx, c.ID)), models.ErrAccountNotFound)
+}

@@ -68,27 +68,35 @@ func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 			[]any{forgotten},
 		},
 	} {
-		if err := purgeTable(ctx, db, old); err != nil {
+		if err := purgeTable(ctx, db, skipsLocked, old); err != nil {
 			errs = append(errs, fmt.Errorf("purge %s: %w", old.table, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// Whether a deletion on PostgreSQL waits for a row that another transaction has locked. SQLite's
+// transactions run one at a time.
+const (
+	skipsLocked = "UPDATE SKIP LOCKED" // because the next purge comes
+	waits       = "UPDATE"
+)
+
 // purgeTable deletes in batches until no expired rows are left.
-func purgeTable(ctx context.Context, db *DB, old expiredRows) error {
+func purgeTable(ctx context.Context, db *DB, locks string, old expiredRows) error {
 	return inBatches(ctx, func() (int64, error) {
 		ctx, cancel := context.WithTimeout(ctx, db.timeout)
 		defer cancel()
-		return affected(old.deleteBatch(db, db).Exec(ctx))
+		return affected(old.deleteBatch(db, db, locks).Exec(ctx))
 	})
 }
 
-// inBatches calls deleteBatch until it deletes less than a whole batch.
+// inBatches calls deleteBatch until it deletes nothing. A batch can be small because another
+// instance deletes at the same time.
 func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 	for {
 		deleted, err := deleteBatch()
-		if err != nil || deleted < maintenanceBatch {
+		if err != nil || deleted == 0 {
 			return err
 		}
 		select {
@@ -99,10 +107,8 @@ func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 	}
 }
 
-// deleteBatch deletes one batch. On PostgreSQL it skips rows that another instance deletes at the
-// same time; SQLite's transactions run one at a time.
-func (r expiredRows) deleteBatch(db *DB, conn bun.IDB) *bun.DeleteQuery {
+// deleteBatch deletes one batch.
+func (r expiredRows) deleteBatch(db *DB, conn bun.IDB, locks string) *bun.DeleteQuery {
 	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(maintenanceBatch)
-	batch = db.locked(batch, "UPDATE SKIP LOCKED")
-	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), batch)
+	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), db.locked(batch, locks))
 }

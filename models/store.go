@@ -263,7 +263,7 @@ const (
 	usageInterval = 500 * time.Millisecond
 	// lastSeenInterval and agentUsesInterval are the intervals of the other flushes.
 	lastSeenInterval  = 500 * time.Millisecond
-	agentUsesInterval = 5 * time.Second
+	agentUsesInterval = time.Second
 
 	// purgeDelay is the time from the start to the first purge. Most commands end before.
 	purgeDelay = 10 * time.Second
