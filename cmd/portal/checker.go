@@ -172,22 +172,20 @@ func (c *checker) networks(name, value string) (all []netip.Prefix) {
 			c.add(name, "invalid network %q; write networks in CIDR form, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", field)
 			continue
 		}
-		all = append(all, network.Masked())
+		all = append(all, network)
 	}
 	return all
 }
 
 // exactNetworks parses networks whose host bits are zero.
-func (c *checker) exactNetworks(name, value string) (all []netip.Prefix) {
-	for field := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
-		network, err := netip.ParsePrefix(field)
-		if err != nil || network != network.Masked() {
-			c.add(name, "invalid network %q; write networks in CIDR form with host bits of zero, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", field)
-			continue
+func (c *checker) exactNetworks(name, value string) []netip.Prefix {
+	return slices.DeleteFunc(c.networks(name, value), func(network netip.Prefix) bool {
+		if network == network.Masked() {
+			return false
 		}
-		all = append(all, network)
-	}
-	return all
+		c.add(name, "the host bits of %s are not zero; write %s", network, network.Masked())
+		return true
+	})
 }
 
 // rate parses requests per second and burst, such as 50:100, or off.
