@@ -190,7 +190,7 @@ func TestEveryStateOfPeopleIsAccessibleAndFits(t *testing.T) {
 		{"one person", func() {}},
 		{"an email refused", func() { people.Submit("no email", "Member"); people.ExpectAlert(`\S`) }},
 		{"an invitation", func() { reveal = people.Invite(email, "Member"); link = reveal.Secret() }},
-		{"a list with an invitation", func() { reveal.Done(); people.Row(email).ExpectShown() }},
+		{"a list with an invitation", func() { reveal.Leave(); people.Row(email).ExpectShown() }},
 	})
 	checkStates(t, guest, []state{
 		{"a password refused", func() {
@@ -247,7 +247,7 @@ func TestEveryWayToSignInIsAccessibleAndFits(t *testing.T) {
 			v.clearCookies(t)
 			pages.OpenLogin(v.Tab).Follow("Sign in with Acme ID")
 			pages.SignInAtProvider(v.Tab, "somebody")
-			v.ExpectAlert(`No user here is connected`)
+			v.ExpectAlert(`isn’t linked to a user here`)
 		}},
 		{"a connected provider", func() {
 			c.signIn(v.Tab)

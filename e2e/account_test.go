@@ -79,7 +79,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 		pages.ExpectLogin(phone.Tab)
 		account.Click("End all other sessions")
 		account.Click("Confirm sign-out")
-		account.ExpectStatus(`Signed out of all other sessions`)
+		account.ExpectStatus(`been signed out everywhere else`)
 		account.ExpectSessions(1)
 		c.Get("/agents").Is(http.StatusSeeOther)
 	})
@@ -170,7 +170,7 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 
 		reveal = people.Invite(email, "Member")
 		link = reveal.Secret()
-		reveal.Done()
+		reveal.Leave()
 		people.Row(email).Expect("cell", "Invited")
 		v.ExpectNowhere(link)
 		people.Submit(email, "Owner")

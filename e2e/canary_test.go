@@ -48,7 +48,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	mailed := mailedPath(t, c.mails, c.portal.URL, "guest@example.com", "Invitation")
 	c.Get("/invitations/" + c.secret("mailed invitation token", strings.TrimPrefix(mailed, "/invitations/")))
 	c.join(strings.TrimPrefix(invitation.Secret(), c.portal.URL))
-	invitation.Done()
+	invitation.Leave()
 
 	c.useKey(first, agentID)
 	c.misuse(second)

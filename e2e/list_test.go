@@ -148,7 +148,7 @@ func TestTheFormIsDisabledAtTheLimitOfKeys(t *testing.T) {
 	keys := pages.OpenKeys(v.Tab)
 	keys.Add("the last")
 	keys.ExpectAttribute("button", "Generate key", "disabled", "")
-	keys.ExpectText(`^This account has 100 active keys, its limit`)
+	keys.ExpectText(`^You’ve reached the limit of 100 active keys`)
 	keys.Row("key 50").Revoke().Confirm()
 	keys.ExpectNoText(`This account has 100 active keys`)
 	keys.Generate("another")

@@ -168,7 +168,7 @@ func neverShowsAKeyAgain(t *testing.T, c customer, v *visitor) {
 
 	reveal = pages.OpenPeople(v.Tab).Invite("colleague@example.com", "Member")
 	secret = reveal.Secret()
-	reveal.Done()
+	reveal.Leave()
 	pages.OpenAgents(v.Tab)
 	gone(secret, v.Back, v.Back)
 }

@@ -147,9 +147,9 @@ func (w otherWays) resetsPassword(t *testing.T, v *visitor) {
 
 	email := "colleague-of-" + c.email
 	invitation := pages.OpenPeople(v.Tab).Invite(email, "Member")
-	invitation.ExpectText(`We have also sent it to ` + regexp.QuoteMeta(email))
+	invitation.ExpectText(`We’ve emailed ` + regexp.QuoteMeta(email))
 	shown := invitation.Secret()
-	invitation.Done()
+	invitation.Leave()
 	path = mailedPath(t, w.mails, w.URL, email, "Invitation to join "+c.Name)
 	if strings.HasSuffix(shown, path) {
 		t.Error("the email has the link of the page")
@@ -165,7 +165,7 @@ func (w otherWays) connectsProvider(t *testing.T, v *visitor) {
 	v.allowProvider()
 	pages.OpenLogin(v.Tab).Follow("Sign in with Acme ID")
 	pages.SignInAtProvider(v.Tab, "ada-"+c.email)
-	v.ExpectAlert(`No user here is connected`)
+	v.ExpectAlert(`isn’t linked to a user here`)
 	c.signIn(v.Tab)
 	account := pages.OpenAccount(v.Tab)
 	account.Click("Connect Acme ID") // the browser has a session at the provider

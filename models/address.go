@@ -55,8 +55,8 @@ func parseNetwork(text string) (netip.Prefix, error) {
 		network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
 	}
 	if network != network.Masked() {
-		return netip.Prefix{}, invalidNetworks(fmt.Sprintf("%s has bits after its length of %d. Enter %s.",
-			network, network.Bits(), network.Masked()))
+		return netip.Prefix{}, invalidNetworks(fmt.Sprintf("%s isn’t a network address. Did you mean %s?",
+			network, network.Masked()))
 	}
 	return network, nil
 }

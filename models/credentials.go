@@ -153,13 +153,19 @@ func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes [
 // recoveryReader maps what users type to the characters of a recovery code.
 var recoveryReader = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
 
-// useRecoveryCode deletes the recovery code of a user, and reports whether the user had it.
-func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) (bool, error) {
+// useRecoveryCode deletes the recovery code of a user and returns how many are left, or nil if the
+// user does not have it.
+func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) (*int, error) {
 	code = recoveryReader.Replace(strings.ToLower(code))
 	if len(code) != recoveryCodeLength {
-		return false, nil
+		return nil, nil
 	}
 	used, err := affected(tx.NewDelete().Model((*recoveryCode)(nil)).
 		Where("code_hash = ? AND user_id = ?", hashToken(code), userID).Exec(ctx))
-	return used == 1, err
+	if err != nil || used == 0 {
+		return nil, err
+	}
+	left, err := tx.NewSelect().Model((*recoveryCode)(nil)).Where("user_id = ?", userID).Count(ctx)
+	n := int(left)
+	return &n, err
 }

@@ -26,4 +26,5 @@ type Invitation struct {
 	Mailed      bool   `bun:"-"` // by CreateInvitation: a mail with a link is queued
 	AccountName string `bun:",scanonly"`
 	Disabled    bool   `bun:",scanonly"` // the account is disabled
+	Inviter     string `bun:",scanonly"` // email; empty: an operator, or a user who was removed
 }

@@ -188,7 +188,9 @@ func (i *Invitations) findByToken(ctx context.Context, db bun.IDB, token string)
 	var invitation Invitation
 	err := db.NewSelect().Model(&invitation).ColumnExpr("?TableColumns").
 		ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS disabled").
+		ColumnExpr("COALESCE(inviter.email, '') AS inviter").
 		Join("JOIN accounts AS a ON a.id = invitation.account_id").
+		Join("LEFT JOIN users AS inviter ON inviter.id = invitation.inviter_id AND inviter.removed_at IS NULL").
 		Where("invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0", hashToken(token)).
 		Scan(ctx)
 	switch {

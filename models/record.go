@@ -58,7 +58,7 @@ var consequences = map[Action]consequence{
 	ActionTOTPOff:              {group: GroupPeople, mail: actingUser},
 	ActionCodeRefused:          {group: GroupPeople, repeats: true},
 	ActionCodesRefused:         {group: GroupPeople, mail: subjectEmail},
-	ActionRecoveryCodeUsed:     {group: GroupPeople},
+	ActionRecoveryCodeUsed:     {group: GroupPeople, mail: actingUser},
 	ActionRecoveryCodesRenewed: {group: GroupPeople, mail: actingUser},
 	ActionPasskeyAdded:         {group: GroupPeople, mail: actingUser},
 	ActionPasskeyRemoved:       {group: GroupPeople, mail: actingUser},

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -37,6 +38,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 	if err != nil {
 		return SignedIn{}, err
 	}
+	var left *int
 	token, err = inTx(ctx, s.db, "finish sign-in", func(ctx context.Context, tx Tx) (string, error) {
 		if err := s.guesses.lockCodes(ctx, tx, user.ID); err != nil {
 			return "", err
@@ -51,7 +53,8 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		if user, err = pendingSignIns.findUser(ctx, tx, token, tx.Now()); err != nil {
 			return "", err
 		}
-		method, err := s.acceptCode(ctx, tx, user, code, client)
+		var method signInMethod
+		method, left, err = s.acceptCode(ctx, tx, user, code, client)
 		if err != nil {
 			return "", err
 		}
@@ -74,33 +77,35 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 	if err != nil {
 		return SignedIn{}, err
 	}
-	return SignedIn{User: user, Token: token}, nil
+	return SignedIn{User: user, Token: token, RecoveryCodes: left}, nil
 }
 
 // acceptCode accepts a code of the user's authenticator app or a recovery code, once, and returns
-// how the user has signed in, or "" for a wrong code.
-func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (signInMethod, error) {
+// how the user has signed in, or "" for a wrong code, and how many recovery codes are left after one
+// was used.
+func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (method signInMethod, left *int, err error) {
 	code = strings.Join(strings.Fields(code), "")
 	if len(code) > totpCode.Digits.Length() {
-		used, err := useRecoveryCode(ctx, tx, user.ID, code)
-		if err != nil || !used {
-			return "", err
+		left, err := useRecoveryCode(ctx, tx, user.ID, code)
+		if err != nil || left == nil {
+			return "", nil, err
 		}
-		actor := UserActor(user.ID, client.Address)
-		return byRecoveryCode, tx.Record(ctx, actor, user.activity(ActionRecoveryCodeUsed))
+		activity := user.activity(ActionRecoveryCodeUsed)
+		activity.Detail = fmt.Sprintf("%d left", *left)
+		return byRecoveryCode, left, tx.Record(ctx, UserActor(user.ID, client.Address), activity)
 	}
 	app, err := findEnabledTOTP(ctx, tx, user.ID)
 	if errors.Is(err, ErrTOTPOff) {
-		return "", nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	right, err := s.limitTOTP(ctx, tx, user, app, code, client)
 	if err != nil || !right {
-		return "", err
+		return "", nil, err
 	}
-	return byCode, nil
+	return byCode, nil, nil
 }
 
 // limitTOTP is acceptTOTP with the limit of a day, for which it counts a wrong code. After too many

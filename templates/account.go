@@ -68,6 +68,7 @@ type EmailForm struct {
 	Problem         string // an error that concerns neither field
 	Asked           bool   // the heading takes the focus after a link was sent
 	NoMail          bool   // the portal sends no mail, so only an operator changes the email
+	Support         string // URL of the support; may be empty
 }
 
 func (EmailForm) fragment() string { return "email-form" }

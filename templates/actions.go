@@ -20,6 +20,8 @@ type ActionText struct {
 	// Changed is the sentence of the email that reports a change of how the recipient signs in.
 	// Other emails have a file of their own.
 	Changed string
+	// Subject is the subject of that email.
+	Subject string
 }
 
 // Sentence says what happened, after the name of the actor.
@@ -35,6 +37,8 @@ const (
 	theLeak   Part = "{leak}"
 	calls     Part = "{calls}"    // such as "2 calls"
 	sessions  Part = "{sessions}" // such as "signed out of 2 sessions"
+	// restrictions is "changed the restrictions of the API key " or likewise for the note.
+	restrictions Part = "{restrictions}"
 
 	// These begin with a space, or are empty if there is no such thing.
 	theKey      Part = "{key}"
@@ -48,7 +52,7 @@ var ActionGroups = []ActionGroup{
 	{ID: "keys", Name: "Keys", All: "All key events", Actions: []ActionText{
 		{Action: models.ActionKeyGenerated, Name: "New keys", Icon: "key", Sentence: Sentence{"generated the API key ", theLabel, theKey, theReplaced}},
 		{Action: models.ActionKeyRenamed, Name: "Renamed keys", Icon: "pencil", Sentence: Sentence{"renamed ", theFormer, " to ", theLabel, theKey}},
-		{Action: models.ActionKeyRestricted, Name: "Changed restrictions", Icon: "pencil", Sentence: Sentence{"changed the restrictions or the note of the API key ", theLabel, theKey}},
+		{Action: models.ActionKeyRestricted, Name: "Changed restrictions", Icon: "pencil", Sentence: Sentence{restrictions, theLabel, theKey}},
 		{Action: models.ActionKeyRevoked, Name: "Revoked keys", Icon: "ban", Sentence: Sentence{"revoked the API key ", theLabel, theKey}, Detail: "Reason: "},
 		{Action: models.ActionKeyLeaked, Name: "Keys reported as leaked", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " was revoked. ", theLeak}, NoActor: true},
 		{Action: models.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}},
@@ -77,21 +81,21 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionPasswordReset, Name: "Password resets", Icon: "lock", Sentence: Sentence{"reset the password of ", theLabel}},
 	}},
 	{ID: "factors", Name: "Two-step verification", All: "All two-step events", Actions: []ActionText{
-		{Action: models.ActionTOTPOn, Name: "Two-step verification turned on", Icon: "lock", Sentence: Sentence{"turned on two-step verification"}, Changed: "Two-step verification was turned on"},
-		{Action: models.ActionTOTPOff, Name: "Two-step verification turned off", Icon: "lock", Sentence: Sentence{"turned off two-step verification"}, Changed: "Two-step verification was turned off"},
+		{Action: models.ActionTOTPOn, Name: "Two-step verification turned on", Icon: "lock", Sentence: Sentence{"turned on two-step verification"}, Changed: "Two-step verification was turned on", Subject: "Two-step verification turned on"},
+		{Action: models.ActionTOTPOff, Name: "Two-step verification turned off", Icon: "lock", Sentence: Sentence{"turned off two-step verification"}, Changed: "Two-step verification was turned off", Subject: "Two-step verification turned off"},
 		{Action: models.ActionCodeRefused, Name: "Incorrect codes", Icon: "warning", Sentence: Sentence{"entered an incorrect code for ", theLabel, times}},
 		{Action: models.ActionCodesRefused, Name: "Many incorrect codes", Icon: "warning", Sentence: Sentence{"entered the password of ", theLabel, " and then 10 incorrect codes within 24 hours"}},
-		{Action: models.ActionRecoveryCodeUsed, Name: "Used recovery codes", Icon: "lock", Sentence: Sentence{"used a recovery code"}},
-		{Action: models.ActionRecoveryCodesRenewed, Name: "New recovery codes", Icon: "lock", Sentence: Sentence{"generated new recovery codes"}, Changed: "The recovery codes were replaced"},
-		{Action: models.ActionPasskeyAdded, Name: "New passkeys", Icon: "lock", Sentence: Sentence{"added the passkey ", theLabel}, Changed: "A passkey was added"},
-		{Action: models.ActionPasskeyRemoved, Name: "Removed passkeys", Icon: "lock", Sentence: Sentence{"removed the passkey ", theLabel}, Changed: "A passkey was removed"},
+		{Action: models.ActionRecoveryCodeUsed, Name: "Used recovery codes", Icon: "lock", Sentence: Sentence{"used a recovery code"}, Changed: "A recovery code was used to sign in", Subject: "Recovery code used", Detail: "Recovery codes: "},
+		{Action: models.ActionRecoveryCodesRenewed, Name: "New recovery codes", Icon: "lock", Sentence: Sentence{"generated new recovery codes"}, Changed: "The recovery codes were replaced", Subject: "Recovery codes replaced"},
+		{Action: models.ActionPasskeyAdded, Name: "New passkeys", Icon: "lock", Sentence: Sentence{"added the passkey ", theLabel}, Changed: "A passkey was added", Subject: "Passkey added"},
+		{Action: models.ActionPasskeyRemoved, Name: "Removed passkeys", Icon: "lock", Sentence: Sentence{"removed the passkey ", theLabel}, Changed: "A passkey was removed", Subject: "Passkey removed"},
 		{Action: models.ActionSecondFactorRequired, Name: "Two-step verification required", Icon: "lock", Sentence: Sentence{"required two-step verification"}},
 		{Action: models.ActionSecondFactorOptional, Name: "Two-step verification no longer required", Icon: "lock", Sentence: Sentence{"stopped requiring two-step verification"}},
-		{Action: models.ActionSecondFactorReset, Name: "Resets by an operator", Icon: "lock", Sentence: Sentence{"reset the two-step verification of ", theLabel}, Changed: "Two-step verification and all passkeys were removed"},
+		{Action: models.ActionSecondFactorReset, Name: "Resets by an operator", Icon: "lock", Sentence: Sentence{"reset the two-step verification of ", theLabel}, Changed: "Two-step verification and all passkeys were removed", Subject: "Two-step verification reset"},
 	}},
 	{ID: "identities", Name: "Sign-in with a provider", All: "All provider events", Actions: []ActionText{
-		{Action: models.ActionIdentityConnected, Name: "Connected providers", Icon: "lock", Sentence: Sentence{"connected ", theLabel, " for signing in"}, Changed: "Sign-in with another provider was connected"},
-		{Action: models.ActionIdentityDisconnected, Name: "Disconnected providers", Icon: "lock", Sentence: Sentence{"disconnected ", theLabel}, Changed: "Sign-in with another provider was disconnected"},
+		{Action: models.ActionIdentityConnected, Name: "Connected providers", Icon: "lock", Sentence: Sentence{"connected ", theLabel, " for signing in"}, Changed: "Sign-in with another provider was connected", Subject: "Sign-in with a provider connected"},
+		{Action: models.ActionIdentityDisconnected, Name: "Disconnected providers", Icon: "lock", Sentence: Sentence{"disconnected ", theLabel}, Changed: "Sign-in with another provider was disconnected", Subject: "Sign-in with a provider disconnected"},
 	}},
 	{ID: "users", Name: "People", All: "All people events", Actions: []ActionText{
 		{Action: models.ActionInvitationCreated, Name: "New invitations", Icon: "mail", Sentence: Sentence{"invited ", theLabel}},

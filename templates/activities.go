@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"strings"
+
 	"github.com/google/uuid"
 
 	"portal/models"
@@ -76,6 +78,10 @@ type ActivityItem struct {
 	When       Moment
 	Refusals   Count // requests with the revoked key that were refused in the last hour
 }
+
+// OnlyNote reports whether a change of restrictions has changed the note alone, which is the last
+// line of the detail.
+func (i ActivityItem) OnlyNote() bool { return strings.HasPrefix(i.Detail, "Note: ") }
 
 // Text returns how the action is shown.
 func (i ActivityItem) Text() ActionText { return textOf(i.Action) }

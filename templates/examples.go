@@ -81,6 +81,8 @@ func newExample(id, name, language, file string, fill *strings.Replacer) Snippet
 
 // IntegrationPage is /integrate.
 type IntegrationPage struct {
+	Support string // URL of the support; may be empty
+
 	Agents []models.Agent // sorted by name; may be empty
 	Agent  models.Agent   // in the examples; zero if there is none
 	Voice  bool           // the portal has a LiveKit server

@@ -157,8 +157,9 @@ func (RecoveryCodesPage) fragment() string { return "recovery-codes" }
 // SecondStepPage asks for the code of the second step of a sign-in.
 type SecondStepPage struct {
 	Form        SecondStepForm
-	Passkeys    bool // offers to sign in with a passkey
-	PasskeyOnly bool // the user has no authenticator app
+	Passkeys    bool   // offers to sign in with a passkey
+	PasskeyOnly bool   // the user has no authenticator app
+	Support     string // URL of the support; may be empty
 }
 
 func (SecondStepPage) screen() screen {

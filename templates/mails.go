@@ -52,6 +52,23 @@ type MailKey struct {
 // Change returns the text for a change of how the recipient signs in.
 func (m Mail) Change() string { return textOf(m.Kind).Changed }
 
+// Title returns the subject of the email about such a change.
+func (m Mail) Title() string { return textOf(m.Kind).Subject }
+
+// CodesLeft says how many recovery codes are left after one was used, otherwise "".
+func (m Mail) CodesLeft() string {
+	left, ok := strings.CutSuffix(m.Detail, " left")
+	switch {
+	case m.Kind != models.ActionRecoveryCodeUsed || !ok:
+		return ""
+	case left == "0":
+		return "No recovery codes are left. Generate new ones on the Account page."
+	case left == "1":
+		return "1 recovery code is left. Generate new ones on the Account page."
+	}
+	return left + " recovery codes are left."
+}
+
 // MailContent is a rendered email.
 type MailContent struct{ Subject, Text, HTML string }
 
@@ -131,7 +148,7 @@ func (m *Mails) Render(mail Mail) (MailContent, error) {
 	if parts["footnote"] != "" {
 		blocks = append(blocks, parts["footnote"])
 	}
-	blocks = append(blocks, "-- \nAn automatic message from "+mail.Product+", "+mail.BaseURL)
+	blocks = append(blocks, "-- \nThis is an automated message from "+mail.Product+", "+mail.BaseURL)
 	return MailContent{Subject: parts["subject"], Text: strings.Join(blocks, "\n\n") + "\n", HTML: page.String()}, nil
 }
 

@@ -104,6 +104,15 @@ type InvitationReveal struct {
 	Link    string // rendered once, in this response only
 	Expires Moment
 	Mailed  bool // the person gets an email with another link
+	Again   bool // the link replaces an earlier one
+}
+
+// Heading is the heading of the page or dialog.
+func (r InvitationReveal) Heading() string {
+	if r.Again {
+		return "New invitation link"
+	}
+	return "Invitation created"
 }
 
 func (InvitationReveal) screen() screen {
@@ -127,6 +136,7 @@ func (i InvitationCreated) Form() InvitationForm { return InvitationForm{Mails: 
 type JoinPage struct {
 	Account  string // name of the account; empty if the invitation does not work
 	Role     string // "an owner" or "a member"
+	Inviter  string // email of the user who sent it; empty: an operator or a user who is gone
 	SignedIn string // email of the user who is signed in; empty for a visitor
 
 	Provider     string // name of the OpenID Connect provider; empty: none

@@ -7,6 +7,7 @@ type SignInPage struct {
 	Provider     string // name of the OpenID Connect provider; empty: none
 	ProviderPath string // of the link that signs in there
 	Passkeys     bool   // browsers support passkeys at the address of the portal
+	Support      string // URL of the support; may be empty
 }
 
 func (SignInPage) screen() screen { return screen{file: "sign_in/show.html", layout: layoutPlain} }
@@ -94,6 +95,9 @@ func (p ReauthenticationPage) screen() screen {
 }
 
 func (ReauthenticationPage) fragment() string { return "reauthentication-main" }
+
+// Own reports whether the change concerns only the user.
+func (p ReauthenticationPage) Own() bool { return p.Section == SectionAccount }
 
 // Notice returns "": the page has no notice.
 func (ReauthenticationPage) Notice() string { return "" }

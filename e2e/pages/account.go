@@ -92,7 +92,7 @@ func (a Account) OpenEmailForm() { a.click(a.Page.GetByText("Change email"), "Ch
 func (a Account) ChangeEmail(email, password string) {
 	a.Fill("New email", email)
 	a.Fill("Your password", password)
-	a.Click("Save email")
+	a.Click("Send confirmation link")
 }
 
 // ConfirmEmail opens the mailed link to a new email, and confirms it.

@@ -250,7 +250,7 @@ type Confirmation struct{ Row }
 func (c Confirmation) ExpectOpen() {
 	c.Expect("button", "Confirm revoke")
 	c.Expect("button", "Cancel")
-	c.ExpectSaying(`takes effect at once and cannot be undone`)
+	c.ExpectSaying(`takes effect immediately and can’t be undone`)
 }
 
 // Confirm presses Confirm revoke.

@@ -71,13 +71,13 @@ func (r Reveal) ShowExample() {
 // Done presses Done.
 func (r Reveal) Done() { r.Dialog.Click("Done") }
 
-// Leave closes the reveal without copying the key, and returns to the page that opened the reveal.
+// Leave closes the reveal without copying the secret, and returns to the page that opened the reveal.
 func (r Reveal) Leave() {
 	r.Done()
 	if r.JavaScript {
 		r.CloseWithoutCopying()
 	}
-	r.ExpectNo("textbox", "API key")
+	r.ExpectNo("textbox", r.field)
 	r.settled()
 }
 
@@ -87,12 +87,12 @@ func (r Reveal) Abandon() {
 	ExpectKeys(r.Tab)
 }
 
-// ExpectGate waits for the warning that the key has not been copied, and checks that the key is
-// still visible.
+// ExpectGate waits for the warning that the secret has not been copied, and checks that it is still
+// visible.
 func (r Reveal) ExpectGate() {
-	r.Dialog.ExpectText("This key has not been copied")
+	r.Dialog.ExpectText("has not been copied")
 	r.Dialog.Expect("button", "Close without copying")
-	r.Dialog.Expect("textbox", "API key")
+	r.Dialog.Expect("textbox", r.field)
 }
 
 // CloseWithoutCopying waits for the warning and confirms it, which closes the reveal.

@@ -110,7 +110,7 @@ func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, err
 // emailForm returns the empty form of the user, with the pending change.
 func (p *accountPages) emailForm(c *gin.Context) (templates.EmailForm, error) {
 	session := sessionFrom(c)
-	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled()}
+	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled(), Support: p.SupportURL}
 	if form.NoMail {
 		return form, nil
 	}
@@ -188,7 +188,7 @@ func (p *accountPages) revokeOtherSessions(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.sessionsEnded(c, "Signed out of all other sessions.")
+	return p.sessionsEnded(c, "You’ve been signed out everywhere else.")
 }
 
 func (p *accountPages) sessionsEnded(c *gin.Context, notice string) error {

@@ -69,7 +69,7 @@ func TestEndingOneSessionOrAllOthers(t *testing.T) {
 		v.get("/account?asked=yes").one("button", "End all other sessions")
 		third.get("/api-keys").is(http.StatusOK)
 		ended = follow(v, v.post("/account/other-sessions/revocation", nil))
-		ended.says("Signed out of all other sessions")
+		ended.says("been signed out everywhere else")
 		ended.none("button", "End all other sessions")
 		third.get("/api-keys").redirects("/login?next=%2Fapi-keys")
 		if items := sessionItems(ended); len(items) != 1 {
@@ -126,7 +126,7 @@ func TestPasswordErrorsAreBesideTheWrongFields(t *testing.T) {
 			}
 		}
 		empty := v.post("/account/password", passwords("", newPassword)).is(http.StatusUnprocessableEntity)
-		empty.says("The current password is incorrect.", "Changing your password signs you out of all other sessions.")
+		empty.says("The current password is incorrect.", "Changing your password signs you out everywhere else.")
 		c.get("/account").none("button", "Set password")
 	})
 }

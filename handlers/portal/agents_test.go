@@ -129,10 +129,10 @@ func TestRemovalSaysWhenTheAgentWasLastUsed(t *testing.T) {
 		used := clock.Now()
 		clock.Advance(time.Second)
 		path := "/agents/" + agent.ID.String() + "/removal"
-		v.get(path).is(http.StatusOK).says("Last used just now", "cannot be undone")
+		v.get(path).is(http.StatusOK).says("Its last token was issued just now", "cannot be undone")
 		clock.Advance(3 * time.Minute)
 		asked := v.get(path).is(http.StatusOK)
-		asked.says("Last used 3 minutes ago", "Its widget tokens stop working at once.")
+		asked.says("Its last token was issued 3 minutes ago", "Its tokens stop working immediately.")
 		if machine := `datetime="` + used.UTC().Format(time.RFC3339) + `"`; !strings.Contains(asked.body, machine) {
 			t.Errorf("no %s in\n%s", machine, asked.body)
 		}
@@ -185,7 +185,7 @@ func TestAgentsArePaged(t *testing.T) {
 
 func TestExamplesSayWhetherThereIsALiveKitServer(t *testing.T) {
 	t.Parallel()
-	const missing = "Calls need a LiveKit server, which this portal does not have yet"
+	const missing = "Calls need a LiveKit server, and none is set up here yet"
 	page := sqliteSite(t, httpBase).customer(t).get("/integrate").is(http.StatusOK)
 	page.says(missing)
 	if len(page.all("link", "LiveKit’s SDKs")) != 0 {

@@ -25,7 +25,7 @@ func (p *accountPages) requestEmailChange(c *gin.Context) error {
 }
 
 func linkNotice(email string) string {
-	return "Open the link in the email to " + email + " within 30 minutes. No email arrives if the address is already in use."
+	return "Open the link in the email to " + email + " within 30 minutes. If the address already has a login here, no email is sent."
 }
 
 // emailAsked shows the section of the email after a change of the pending email, with a notice.
@@ -151,7 +151,7 @@ func (p *accountPages) passwordChanged(c *gin.Context, token string) error {
 		notice, changed.Email = "Password set.", &email
 	}
 	return p.reply(c, reply{
-		notice:   notice + " Signed out of all other sessions.",
+		notice:   notice + " You’ve been signed out everywhere else.",
 		fragment: changed,
 		location: accountPath,
 	})

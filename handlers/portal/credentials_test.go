@@ -102,7 +102,7 @@ func TestWithoutMailAnOperatorChangesEmails(t *testing.T) {
 	c := s.customer(t)
 	page := c.get("/account").is(http.StatusOK)
 	page.none("textbox", "New email")
-	page.says("operator")
+	page.says("To change it, contact support.")
 	c.post("/account/email", emails(password, "new@example.com")).is(http.StatusNotFound)
 	c.get("/email-changes/x").is(http.StatusNotFound)
 }

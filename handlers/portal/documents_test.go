@@ -267,7 +267,7 @@ func TestProductNameIsOnEveryPage(t *testing.T) {
 
 func TestPagesLeadToSupport(t *testing.T) {
 	s := sqliteSite(t, httpBase)
-	s.visitor(t).get("/login").says("Forgot password?", "Ask the person who gave you access.")
+	s.visitor(t).get("/login").says("Forgot password?", "Ask an owner of your account to have it reset.")
 
 	page := s.with(t, func(d *handlers.Deps) { d.SupportURL = "mailto:help@example.com" }).visitor(t).get("/login")
 	page.one("link", "Forgot password?").with("href", "mailto:help@example.com")

@@ -46,8 +46,9 @@ var errorTitles = map[int]string{
 // errorMessages replace the messages of package problem that address API clients.
 var errorMessages = map[string]string{
 	problem.CodeAgentNotFound:   "Agent not found in this account.",
+	problem.CodeKeyNotFound:     "This key doesn’t exist in your account. It may have been removed.",
 	problem.CodePayloadTooLarge: "The text is too long. Shorten it, then try again.",
-	problem.CodeUnavailable: "The portal can’t reach its database right now. Your request is fine. " +
+	problem.CodeUnavailable: "Something isn’t working on our side. Your request wasn’t the problem. " +
 		"Try again in a moment.",
 }
 

@@ -295,7 +295,7 @@ func TestPagesWithoutTheDatabase(t *testing.T) {
 				v.get("/api-keys"), v.get("/login"), v.post("/api-keys", generation("label", formID)),
 				v.signIn(c.email, password), v.post("/logout", nil),
 			} {
-				away.is(http.StatusServiceUnavailable).says("can’t reach its database", "Try again")
+				away.is(http.StatusServiceUnavailable).says("isn’t working on our side", "Try again")
 				away.saysWhenToRetry()
 				// The request id is random: it may contain any three letters.
 				body := strings.ReplaceAll(away.body, away.header.Get("X-Request-Id"), "")
@@ -324,7 +324,7 @@ func TestPagesWithoutTheDatabase(t *testing.T) {
 			"/activity/filter": {"kind": {"keys"}, "q": {"staging"}},
 		} {
 			away := c.post(path, fields).is(http.StatusServiceUnavailable)
-			away.one("alert", "can’t reach its database").says("Try again")
+			away.one("alert", "isn’t working on our side").says("Try again")
 			form := away.byID(away.one("button", "Try again").attr("form")).with("method", "post").with("action", path)
 			for name, values := range fields {
 				field, ok := form.named(name)

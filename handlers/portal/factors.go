@@ -98,7 +98,7 @@ func (p *accountPages) disableTOTP(c *gin.Context) error {
 	if err != nil {
 		return p.totpUnchanged(c, err)
 	}
-	return p.redirectWith(c, accountPath, "Two-step verification turned off. Signed out of all other sessions.")
+	return p.redirectWith(c, accountPath, "Two-step verification turned off. You’ve been signed out everywhere else.")
 }
 
 // totpUnchanged leads back to the account page if a repeated or outdated form has nothing to

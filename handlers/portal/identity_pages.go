@@ -58,7 +58,7 @@ func (p *accountPages) identityDisconnected(c *gin.Context, form templates.Ident
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   p.oidc.Name() + " disconnected. Signed out of all other sessions.",
+		notice:   p.oidc.Name() + " disconnected. You’ve been signed out everywhere else.",
 		fragment: templates.IdentityDisconnected{Form: form, List: list},
 		location: accountPath,
 	})

@@ -38,7 +38,7 @@ func TestWaitingForPasswordsAndTheProviderHoldsNoSlotOfPages(t *testing.T) {
 		engine.ServeHTTP(recorder, httptest.NewRequest(method, path, strings.NewReader("")))
 		return recorder.Body.String()
 	}
-	if page := send(http.MethodGet, "/login"); !strings.Contains(page, "can’t reach its database") {
+	if page := send(http.MethodGet, "/login"); !strings.Contains(page, "Something isn’t working on our side") {
 		t.Error("a page without a slot is not refused")
 	}
 	if page := send(http.MethodPost, "/login"); !strings.Contains(page, "email or password") {

@@ -20,7 +20,7 @@ func (p *peoplePages) createInvitation(c *gin.Context) error {
 	if err != nil {
 		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)
 	}
-	return p.showInvitation(c, invitation, token)
+	return p.showInvitation(c, invitation, token, false)
 }
 
 // renewInvitation sends a pending invitation again, with a new link that is shown once.
@@ -29,15 +29,15 @@ func (p *peoplePages) renewInvitation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.showInvitation(c, invitation, token)
+	return p.showInvitation(c, invitation, token, true)
 }
 
-// showInvitation shows the link of an invitation once.
-func (p *peoplePages) showInvitation(c *gin.Context, invitation models.Invitation, token string) error {
+// showInvitation shows the link of an invitation once. If again is set, it replaces an earlier link.
+func (p *peoplePages) showInvitation(c *gin.Context, invitation models.Invitation, token string, again bool) error {
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.url(invitationPath, token),
 		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
-		Mailed: invitation.Mailed,
+		Mailed: invitation.Mailed, Again: again,
 	}, Mails: p.Store.Outbox.Enabled()}
 	if page, err := p.page(c); err != nil {
 		_ = c.Error(err) // the link must be shown now, the list can wait

@@ -124,7 +124,7 @@ func TestInvitationOpenedBySomeoneSignedIn(t *testing.T) {
 		c, other := s.customer(t), s.customer(t)
 		path := c.invite("bob-" + c.email)
 		copied := other.copied()
-		other.get(path).is(http.StatusOK).says("You are signed in as " + other.email)
+		other.get(path).is(http.StatusOK).says("You’re signed in as " + other.email)
 		other.post(path, url.Values{"password": {password}}).redirects("/api-keys")
 		other.get("/account").is(http.StatusOK).says("bob-" + c.email)
 		copied.get("/account").is(http.StatusSeeOther) // the old session has ended
@@ -148,7 +148,7 @@ func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
 					created := as.of(t, c.visitor).post("/people/invitations", url.Values{"email": {email}, "role": {"member"}}).is(http.StatusOK)
 					created.one("textbox", "Invitation link")
 					mailed := mail && i < 3 // the limit of mails of one account to one address
-					if said := strings.Contains(created.body, `We have also sent it to <strong class="address">`+email); said != mailed {
+					if said := strings.Contains(created.body, `We’ve emailed <strong class="address">`+email); said != mailed {
 						t.Errorf("invitation %d says that it was mailed: %v, want %v", i+1, said, mailed)
 					}
 					if said := strings.Contains(created.body, hint); as.htmx && said != mail {

@@ -131,7 +131,7 @@ func TestWrongRestrictionsGenerateNothingAndAreKept(t *testing.T) {
 		"empty agents":      {[]string{"agents", ""}, "Agents", "Choose All agents"},
 		"foreign agent":     {[]string{"agents", "only", "agent", uuid.NewString()}, "Agents", "was removed"},
 		"not an agent":      {[]string{"agents", "only", "agent", "x"}, "Agents", "was removed"},
-		"host bits":         {[]string{"networks", "192.0.2.7/24"}, "Allowed networks", "Enter 192.0.2.0/24"},
+		"host bits":         {[]string{"networks", "192.0.2.7/24"}, "Allowed networks", "Did you mean 192.0.2.0/24"},
 		"one of many lines": {[]string{"networks", "192.0.2.7\nlocalhost"}, "Allowed networks", "not an IP address"},
 	}
 	onSite(t, func(t *testing.T, s *site) {
@@ -312,12 +312,12 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		if preview := `<noscript><button class="button" formaction="` + path + `/preview">`; !strings.Contains(page.body, preview) {
 			t.Error("without JavaScript there is no preview")
 		}
-		page.one("button", "Save restrictions").parent().parent().says("After you save, requests")
+		page.one("button", "Save restrictions").parent().parent().says("When you save, requests")
 		for i, address := range []string{"192.0.2.7", "198.51.100.9"} {
 			s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
 		}
 		s.store.Agents.Used(c.account.ID, front.ID, key.ID)
-		c.get(path).says("was used with these agents: Front desk, last used just now After you save, requests")
+		c.get(path).says("was used with these agents: Front desk, last used just now When you save, requests")
 		c.get(path).says("was used from: Refused: 198.51.100.9 (server/1.0), 2 requests, last seen just now 192.0.2.7 (server/1.0), 1 request,")
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)

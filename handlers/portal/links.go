@@ -175,7 +175,7 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 	}
 	form.Email, form.Action = invitation.Email, c.Request.URL.Path
 	form.NoPasswords = p.PasswordsOff
-	page := templates.JoinPage{Account: invitation.AccountName, Role: roleName(invitation.Role), Form: form}
+	page := templates.JoinPage{Account: invitation.AccountName, Inviter: invitation.Inviter, Role: roleName(invitation.Role), Form: form}
 	if p.oidc != nil {
 		page.Provider, page.ProviderPath = p.oidc.Name(), p.oidc.joinPath(c.Param("token"))
 	}

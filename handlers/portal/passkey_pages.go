@@ -112,7 +112,7 @@ func (p *accountPages) removePasskey(c *gin.Context) error {
 	case err != nil:
 		return err
 	}
-	return p.redirectWith(c, accountPath, "Passkey removed. Signed out of all other sessions.")
+	return p.redirectWith(c, accountPath, "Passkey removed. You’ve been signed out everywhere else.")
 }
 
 const passkeySignInPath = signInPath + "/passkey"

@@ -121,11 +121,11 @@ func (p *oidcClient) explain(err error) (status int, message string) {
 	case errors.Is(err, identity.ErrExpired):
 		return http.StatusBadRequest, "This sign-in has expired, or it was started in another browser. Start again."
 	case errors.Is(err, identity.ErrDenied):
-		return http.StatusForbidden, name + " did not sign you in, because you cancelled or have no access."
+		return http.StatusForbidden, name + " didn’t sign you in. You may have cancelled, or you may not have access."
 	case errors.Is(err, identity.ErrFailed):
 		return http.StatusServiceUnavailable, name + " is not available right now. Try again in a moment."
 	case errors.Is(err, models.ErrIdentityNotFound):
-		return http.StatusForbidden, "No user here is connected to this " + name + " identity."
+		return http.StatusForbidden, "This " + name + " account isn’t linked to a user here."
 	case errors.Is(err, models.ErrIdentityTaken):
 		return http.StatusConflict, "This " + name + " identity can’t be connected. It belongs to another user, or your user already has another one."
 	case errors.Is(err, models.ErrSignInDisabled):

@@ -114,7 +114,7 @@ func TestUnknownIdentityShowsWhatToDo(t *testing.T) {
 		v.get("/login?next=%2Fagents").one("link", "Sign in with Acme ID").with("href", "/login/oidc?next=%2Fagents")
 		page := v.signInAs(c.email).is(http.StatusForbidden) // the email alone is not trusted
 		page.one("heading", "Sign in with Acme ID")
-		page.one("alert", "No user here is connected")
+		page.one("alert", "isn’t linked to a user here")
 		page.says("At Acme ID you are " + c.email)
 		page.one("link", "Sign in another way")
 		if v.sessionCookie() != "" {
@@ -296,7 +296,7 @@ func TestProviderThatRefusesOrIsAway(t *testing.T) {
 	c, v := s.customer(t), s.visitor(t)
 	c.connectAs(c.email).redirects("/account")
 	refused := v.get(handlerstest.NewPerson(t).Cancel(v.toProvider("/agents"))).is(http.StatusForbidden)
-	refused.one("alert", "you cancelled")
+	refused.one("alert", "You may have cancelled")
 	v.get(refused.one("link", "Try again").attr("href")).is(http.StatusSeeOther)
 
 	// A new portal does not know the provider's metadata. It starts, and passwords work.

@@ -2,6 +2,7 @@ package portal
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -43,7 +44,7 @@ func (p *signInPages) show(c *gin.Context) error {
 }
 
 func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
-	page := templates.SignInPage{Form: form, ForgottenURL: p.SupportURL, Passkeys: p.passkeys != nil}
+	page := templates.SignInPage{Form: form, ForgottenURL: p.SupportURL, Support: p.SupportURL, Passkeys: p.passkeys != nil}
 	if p.Store.Outbox.Enabled() {
 		page.ForgottenURL = passwordResetPath
 	}
@@ -109,7 +110,19 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	if err := p.endSession(c); err != nil {
 		return err
 	}
-	return p.redirect(c, next)
+	return p.redirectWith(c, next, recoveryCodesLeft(signedIn))
+}
+
+// recoveryCodesLeft returns the notice after a sign-in with a recovery code, otherwise "".
+func recoveryCodesLeft(signedIn models.SignedIn) string {
+	switch left := signedIn.RecoveryCodes; {
+	case left == nil:
+		return ""
+	case *left == 1:
+		return "You signed in with a recovery code. 1 code is left."
+	default:
+		return fmt.Sprintf("You signed in with a recovery code. %d codes are left.", *left)
+	}
 }
 
 // signOut signs out, also when the session has already ended.
@@ -141,7 +154,8 @@ func (p *signInPages) showSecondStep(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page := templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil, PasskeyOnly: factors.AuthenticatorSince == nil}
+	page := p.secondStep(form)
+	page.PasskeyOnly = factors.AuthenticatorSince == nil
 	return p.reply(c, reply{fragment: form, page: present(page)})
 }
 
@@ -171,7 +185,11 @@ func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, 
 		return err
 	}
 	form.Problem = refusal.Message
-	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil})})
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(p.secondStep(form))})
+}
+
+func (p *signInPages) secondStep(form templates.SecondStepForm) templates.SecondStepPage {
+	return templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil, Support: p.SupportURL}
 }
 
 // pendingToken returns the token of the browser's pending sign-in, or "" if there is none.

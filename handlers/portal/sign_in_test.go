@@ -74,7 +74,7 @@ func TestFormSaysHowLongToWaitAfterTooManyGuesses(t *testing.T) {
 			{stranger, "/password-resets", url.Values{"email": {c.email}}, "Too many requests", "Send link"},
 			{stranger, "/invitations/guess", url.Values{"password": {password}}, "Too many attempts from your network", ""},
 			{c.visitor, "/account/password", passwords("wrong", newPassword), "Too many incorrect passwords", "Change password"},
-			{c.visitor, "/account/email", emails("wrong", "new@example.com"), "Too many incorrect passwords", "Save email"},
+			{c.visitor, "/account/email", emails("wrong", "new@example.com"), "Too many incorrect passwords", "Send confirmation link"},
 			{c.visitor, "/account/authenticator", url.Values{"current_password": {"wrong"}}, "Too many incorrect passwords", "Continue"},
 		} {
 			v := as.of(t, form.visitor)

@@ -89,10 +89,10 @@ var table = []struct {
 	{models.ErrMailLinkInvalid, portalOnly(http.StatusGone,
 		"This link has already been used or has expired. Send yourself a new one.")},
 	{models.ErrSignInTooOld, portalOnly(http.StatusUnprocessableEntity,
-		"You signed in more than ten minutes ago. Sign in with a new sign-in link, then try again.")},
+		"You signed in more than 10 minutes ago. Sign in with a new sign-in link, then try again.")},
 	{models.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
 	{models.ErrWrongCode, portalOnly(http.StatusUnprocessableEntity,
-		"Incorrect code. Enter the code that the app shows now; each works once.")},
+		"Incorrect code. Enter the current code from your app. Each code works only once.")},
 	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
 }
 
@@ -123,7 +123,7 @@ func fromModels(err error) Problem {
 		p.RetryAfter = limit.RetryAfter
 		if limit.AppCodes {
 			p.Message = fmt.Sprintf("Too many incorrect codes. The codes of your app are refused for the next %s. "+
-				"Enter a recovery code instead. If the incorrect codes were not yours, somebody knows your password: change it.",
+				"Enter a recovery code instead. If the incorrect codes were not yours, someone knows your password: change it.",
 				hours(limit.RetryAfter))
 			return p
 		}

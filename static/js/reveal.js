@@ -23,7 +23,7 @@
   function guard(root, close) {
     const secret = root.querySelector('[data-secret]');
     const gate = root.querySelector('[data-gate]');
-    let copied = !gate; // an invitation can be replaced, so it needs no warning
+    let copied = false;
     let copying = Promise.resolve();
 
     const warn = (event) => {
@@ -52,9 +52,7 @@
     secret.addEventListener('portal:copy', ({ detail }) => {
       copying = detail.then((succeeded) => {
         copied ||= succeeded;
-        if (gate) {
-          gate.hidden ||= succeeded;
-        }
+        gate.hidden ||= succeeded;
       });
     });
     root.querySelector('[data-close]')?.addEventListener('click', finish);
