@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"database/sql"
 	"errors"
 
 	"github.com/google/uuid"
@@ -178,6 +179,17 @@ func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		}
 		return p.remove(ctx, tx, user, actor)
 	})
+}
+
+// RemovedFrom returns the name of the account that a user was removed from, or "" if the user was
+// not removed or is no longer known.
+func (p *People) RemovedFrom(ctx context.Context, id uuid.UUID) (account string, err error) {
+	err = p.db.NewSelect().Model((*User)(nil)).ColumnExpr("a.name").Join("JOIN accounts AS a ON a.id = u.account_id").
+		Where("u.id = ? AND u.removed_at IS NOT NULL", id).Scan(ctx, &account)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return account, failed("find removed user", err)
 }
 
 func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) error {

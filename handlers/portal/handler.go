@@ -94,6 +94,9 @@ func (s *site) requireSession(c *gin.Context) {
 		if interrupted(c) {
 			notice = "Your session has ended. Your changes were not saved."
 		}
+		if account := s.removedFrom(c); account != "" {
+			notice = fmt.Sprintf("You were removed from %s. Only an owner can invite you back.", account)
+		}
 		query := url.Values{"next": {s.returnPath(c)}}
 		_ = s.redirectWith(c, signInPath+"?"+query.Encode(), notice)
 		c.Abort()
@@ -105,6 +108,20 @@ func (s *site) requireSession(c *gin.Context) {
 			c.Abort()
 		}
 	}
+}
+
+// removedFrom returns the name of the account that the user of an ended session was removed from,
+// otherwise "". The browser has named the user since it signed in.
+func (s *site) removedFrom(c *gin.Context) string {
+	var device models.Device
+	if !s.sessionToken.get(c, new(string)) || !s.device.get(c, &device) {
+		return ""
+	}
+	account, err := s.Store.People.RemovedFrom(c.Request.Context(), device.UserID)
+	if err != nil {
+		_ = c.Error(err) // the redirect works without it
+	}
+	return account
 }
 
 // requireOwner refuses the requests of members. It must run after requireSession.

@@ -135,7 +135,7 @@ func TestPersonIsRemoved(t *testing.T) {
 		removed.says(member.email+" was removed and signed out.", "generated a key that is still active", "of the member", key.Masked())
 		removed.one("link", "Rotate").with("href", "/api-keys/"+key.ID.String()+"/rotation")
 		elsewhere.get("/api-keys").is(http.StatusSeeOther)
-		member.get("/people").is(http.StatusSeeOther)
+		follow(member.visitor, member.get("/people")).one("status", "You were removed from Example Ltd.")
 		if len(c.keys()) != 1 {
 			t.Error("the key is gone")
 		}

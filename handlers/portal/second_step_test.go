@@ -91,7 +91,7 @@ func TestSignInInTwoSteps(t *testing.T) {
 			lost := s.visitor(t)
 			lost.signIn(c.email, password).redirects("/login/verification?next=%2Fapi-keys")
 			lost.post("/login/verification", codes(recovery[0])).redirects("/api-keys")
-			lost.get("/account").says("9 recovery codes left")
+			lost.get("/account").says("You signed in with a recovery code. 9 codes are left.", "9 recovery codes left")
 			outside := s.visitor(t)
 			outside.signIn(c.email, password)
 			if outside.sessionCookie() != "" {

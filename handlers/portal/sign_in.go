@@ -110,19 +110,25 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	if err := p.endSession(c); err != nil {
 		return err
 	}
-	return p.redirectWith(c, next, recoveryCodesLeft(signedIn))
+	if signedIn.RecoveryCodes == nil {
+		return p.redirect(c, next)
+	}
+	// The notice is for the new session.
+	session, err := p.Store.Sessions.Peek(c.Request.Context(), signedIn.Token)
+	if err != nil {
+		_ = c.Error(err) // the sign-in has succeeded
+		return p.redirect(c, next)
+	}
+	c.Set(sessionContextKey, session)
+	return p.redirectWith(c, next, codesLeft(*signedIn.RecoveryCodes))
 }
 
-// recoveryCodesLeft returns the notice after a sign-in with a recovery code, otherwise "".
-func recoveryCodesLeft(signedIn models.SignedIn) string {
-	switch left := signedIn.RecoveryCodes; {
-	case left == nil:
-		return ""
-	case *left == 1:
+// codesLeft returns the notice after a sign-in with a recovery code.
+func codesLeft(left int) string {
+	if left == 1 {
 		return "You signed in with a recovery code. 1 code is left."
-	default:
-		return fmt.Sprintf("You signed in with a recovery code. %d codes are left.", *left)
 	}
+	return fmt.Sprintf("You signed in with a recovery code. %d codes are left.", left)
 }
 
 // signOut signs out, also when the session has already ended.
