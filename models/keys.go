@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -180,18 +181,45 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason strin
 		return Key{}, err
 	}
 	return inTx(ctx, k.db, "revoke API key", func(ctx context.Context, tx Tx) (Key, error) {
-		key, err := k.lockActive(ctx, tx, accountID, id)
-		if err != nil {
-			return key, err
+		return k.revoke(ctx, tx, accountID, id, reason, actor)
+	})
+}
+
+// RevokeAll revokes several keys of the account as [Keys.Revoke] does, all or none. It returns those
+// that were active. The order of ids does not matter. At most [MaxActiveKeys] are revoked.
+func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UUID, reason string, actor Actor) ([]Key, error) {
+	reason, err := cleanNote("reason", "Reason", reason)
+	if err != nil {
+		return nil, err
+	}
+	ids = sortedIDs(ids) // so that no two calls wait for each other
+	return inTx(ctx, k.db, "revoke API keys", func(ctx context.Context, tx Tx) (revoked []Key, err error) {
+		for _, id := range ids[:min(len(ids), MaxActiveKeys)] {
+			key, err := k.revoke(ctx, tx, accountID, id, reason, actor)
+			switch {
+			case errors.Is(err, ErrKeyAlreadyRevoked):
+			case err != nil:
+				return nil, err
+			default:
+				revoked = append(revoked, key)
+			}
 		}
-		now := tx.Now()
-		key.RevokedAt, key.RevocationReason = &now, reason
-		if err := tx.Update(ctx, &key, "revoked_at", "revocation_reason"); err != nil {
-			return key, err
-		}
-		return key, tx.Record(ctx, actor, Activity{
-			AccountID: accountID, Action: ActionKeyRevoked, SubjectID: &id, Label: key.Label, Detail: reason,
-		})
+		return revoked, nil
+	})
+}
+
+func (k *Keys) revoke(ctx context.Context, tx Tx, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
+	key, err := k.lockActive(ctx, tx, accountID, id)
+	if err != nil {
+		return key, err
+	}
+	now := tx.Now()
+	key.RevokedAt, key.RevocationReason = &now, reason
+	if err := tx.Update(ctx, &key, "revoked_at", "revocation_reason"); err != nil {
+		return key, err
+	}
+	return key, tx.Record(ctx, actor, Activity{
+		AccountID: accountID, Action: ActionKeyRevoked, SubjectID: &id, Label: key.Label, Detail: reason,
 	})
 }
 

@@ -119,6 +119,7 @@ type APIKeyRow struct {
 	Rename       *Rename             // not nil while the row edits the label
 	Focused      bool                // the Revoke button takes the focus
 	MenuFocused  bool                // the menu takes the focus
+	Selected     bool
 }
 
 func (APIKeyRow) fragment() string { return "api-key" }
@@ -167,8 +168,38 @@ type APIKeyConfirmation struct {
 	Checked  *Moment // when the key was last found active, after an unanswered revocation
 
 	Calls *models.OpenCalls // nil without a voice server
+	Note  string            // of the key
 
 	Reason, ReasonProblem string // as submitted, and its error
+}
+
+// SelectedRevocation asks whether to revoke several keys.
+type SelectedRevocation struct {
+	Keys []SelectedKey // those that are active
+
+	Reason, ReasonProblem string // as submitted, and its error
+}
+
+func (SelectedRevocation) screen() screen {
+	return screen{file: "api_keys/revocation.html", section: SectionAPIKeys}
+}
+
+func (SelectedRevocation) fragment() string { return "selected-revocation" }
+
+// Calls returns the open calls of all keys.
+func (r SelectedRevocation) Calls() (sum Count) {
+	for _, key := range r.Keys {
+		sum += key.Calls
+	}
+	return sum
+}
+
+// SelectedKey is one of the keys.
+type SelectedKey struct {
+	models.Key
+
+	Use   APIKeyConfirmation
+	Calls Count // open ones
 }
 
 // Rename is the form that renames a key or an agent.

@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"net/url"
+
 	"github.com/google/uuid"
 
 	"portal/models"
@@ -95,6 +97,15 @@ type InvitationRow struct {
 type LeftKeys struct {
 	Email string
 	Keys  []models.Key
+}
+
+// Select returns the URL of the list with the keys selected.
+func (l LeftKeys) Select() string {
+	query := url.Values{}
+	for _, key := range l.Keys {
+		query.Add("selected", key.ID.String())
+	}
+	return "/api-keys?" + query.Encode() + "#api-key-list"
 }
 
 // InvitationReveal shows the link of a new invitation once, as a page or as a dialog.

@@ -209,10 +209,14 @@ func (e element) name(within element) string {
 	if label := e.attr("aria-label"); label != "" {
 		return label
 	}
-	if id := e.attr("aria-labelledby"); id != "" {
+	var labels []string
+	for id := range strings.FieldsSeq(e.attr("aria-labelledby")) {
 		if label, ok := within.find("id", id); ok {
-			return label.text()
+			labels = append(labels, label.text())
 		}
+	}
+	if len(labels) > 0 {
+		return strings.Join(labels, " ")
 	}
 	if e.node.Data == "fieldset" {
 		for node := range e.node.Descendants() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -117,7 +118,9 @@ func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements .
 		return list, err
 	}
 	list.Version = versionOf(list.Keys)
+	chosen := selected(c.QueryArray(paramSelected))
 	for i, row := range list.Keys {
+		list.Keys[i].Selected = slices.Contains(chosen, row.ID)
 		for _, replacement := range replacements {
 			if replacement.ID == row.ID {
 				list.Keys[i] = replacement

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -127,11 +128,18 @@ func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKe
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
 	}
-	requests, _ := recent[key.ID].Total()
-	now := p.Now()
+	usage := recent[key.ID]
+	usage.Key = key
+	confirmation := useOf(usage, p.Now())
+	confirmation.KeyID, confirmation.Reason, confirmation.Calls, confirmation.Note = key.ID, c.PostForm("reason"), calls, key.Note
+	return confirmation, nil
+}
+
+// useOf returns how much a key was used in the last 24 hours.
+func useOf(key models.KeyUsage, now time.Time) templates.APIKeyConfirmation {
+	requests, _ := key.Total()
 	return templates.APIKeyConfirmation{
-		KeyID: key.ID, Reason: c.PostForm("reason"), LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
-		Calls: calls,
-	}, nil
+	}
 }

@@ -221,8 +221,8 @@ func TestFullAccountIsRefused(t *testing.T) {
 				elements++
 			}
 		}
-		if elements > 2500 {
-			t.Errorf("the page with the most keys has %d elements, want at most 2,500", elements)
+		if elements > 2600 {
+			t.Errorf("the page with the most keys has %d elements, want at most 2,600", elements)
 		}
 		rotation := c.get(rotationOf(old)).is(http.StatusOK)
 		rotation.says("reached the limit of", "100 active keys")

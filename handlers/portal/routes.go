@@ -118,6 +118,8 @@ func (p *Portal) registerKeys(users routes) {
 	users.page(homePath, p.keys.list)
 	users.post(homePath, p.keys.generate)
 	users.page(revokedPath, p.keys.listRevoked)
+	users.page(selectedPath, p.keys.newSelectedRevocation)
+	users.post(selectedPath, p.keys.revokeSelected)
 	users.page("/api-keys/:id", p.keys.show)
 	users.page("/api-keys/:id/name", p.keys.editName)
 	users.change("/api-keys/:id/name", p.keys.rename)

@@ -17,13 +17,13 @@
     const [rows, newRows] = [rowsOf(list()), rowsOf(fragment)];
     if (rows && newRows) {
       arrange(rows, newRows, fragment);
-    } else if (rows && isInUse(rows)) {
+    } else if (rows && isOpen(rows)) {
       event.preventDefault();
     }
   });
 
-  // Sorts the new rows like the rows of the page, so that nothing moves under a pointer. Rows in
-  // use stay. A new row follows the same row as in the new list.
+  // Sorts the new rows like the rows of the page, so that nothing moves under a pointer. Rows with an
+  // open confirmation or menu stay. A new row follows the same row as in the new list.
   function arrange(rows, newRows, fragment) {
     const places = new Map(keyRows(rows).map((row, place) => [row.id, place]));
     let last = -1;
@@ -33,7 +33,10 @@
     });
     for (const row of keyRows(rows)) {
       const found = arranged.find(({ row: { id } }) => id === row.id);
-      if (!found && isInUse(row)) {
+      if (found) {
+        select(found.row, row.querySelector('[name="selected"]').checked);
+      }
+      if (!found && isOpen(row)) {
         arranged.push({ row: row.cloneNode(true), place: places.get(row.id) });
         fragment.querySelector('#api-key-seen').value = document.getElementById('api-key-seen').value;
       } else if (found && row.matches('[data-confirmation]')) {
@@ -48,9 +51,19 @@
     newRows.replaceChildren(...arranged.map(({ row }) => row));
   }
 
+  // A morph takes the attribute over.
+  function select(row, selected) {
+    const box = row.querySelector('[name="selected"]');
+    box.checked = selected;
+    box.toggleAttribute('checked', selected);
+  }
+
+  function isOpen(element) {
+    return element.matches('[data-confirmation]') || Boolean(element.querySelector('[data-confirmation], :popover-open'));
+  }
+
   function isInUse(element) {
-    return element.matches('[data-confirmation]') || element.contains(document.activeElement) ||
-      Boolean(element.querySelector('[data-confirmation]'));
+    return isOpen(element) || element.contains(document.activeElement);
   }
 
   // Filtering. A key that is pasted is reduced to its last four characters at once.

@@ -69,6 +69,7 @@
     const leave = guard(dialog, () => {
       forget(field);
       dialog.remove();
+      document.dispatchEvent(new Event('keys-changed')); // the key may have been used meanwhile
       const row = document.getElementById(dialog.dataset.row);
       if (row) {
         mark(row);

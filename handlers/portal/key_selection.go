@@ -1,0 +1,90 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+// selectedPath revokes the keys that are selected in the list.
+const selectedPath = homePath + "/revocation"
+
+// paramSelected is a selected key in a query string or a form.
+const paramSelected = "selected"
+
+// selected returns the ids, without duplicates, and at most as many as an account has active keys.
+func selected(texts []string) (ids []uuid.UUID) {
+	seen := map[uuid.UUID]bool{}
+	for _, text := range texts {
+		if id, ok := parseID(text); ok && !seen[id] && len(ids) < models.MaxActiveKeys {
+			seen[id], ids = true, append(ids, id)
+		}
+	}
+	return ids
+}
+
+// newSelectedRevocation asks whether to revoke the selected keys.
+func (p *keyPages) newSelectedRevocation(c *gin.Context) error {
+	page, err := p.selectedRevocation(c, selected(c.QueryArray(paramSelected)))
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// selectedRevocation returns the question about those of the keys that are active.
+func (p *keyPages) selectedRevocation(c *gin.Context, ids []uuid.UUID) (page templates.SelectedRevocation, err error) {
+	if len(ids) == 0 {
+		return page, nil
+	}
+	accountID, now := sessionFrom(c).AccountID, p.Now()
+	usage, err := p.keys.Usage(c.Request.Context(), accountID, lastDay, ids...)
+	if err != nil {
+		return page, err
+	}
+	calls := map[uuid.UUID]models.CallsUsed{}
+	if p.calls.Enabled() {
+		if calls, err = p.calls.UsedByKeys(c.Request.Context(), accountID, ids); err != nil {
+			return page, err
+		}
+	}
+	for _, id := range ids {
+		key, ok := usage[id]
+		if !ok || p.ended(key.Key) {
+			continue
+		}
+		page.Keys = append(page.Keys, templates.SelectedKey{Key: key.Key, Use: useOf(key, now), Calls: templates.Count(calls[id].Calls)})
+	}
+	return page, nil
+}
+
+// revokeSelected revokes the selected keys, all or none.
+func (p *keyPages) revokeSelected(c *gin.Context) error {
+	ids := selected(c.PostFormArray(paramSelected))
+	revoked, err := p.keys.RevokeAll(c.Request.Context(), sessionFrom(c).AccountID, ids, c.PostForm("reason"), actorOf(c))
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		page, err := p.selectedRevocation(c, ids)
+		if err != nil {
+			return err
+		}
+		page.Reason, page.ReasonProblem = c.PostForm("reason"), invalid.Message
+		return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: page, page: present(page)})
+	}
+	if err != nil {
+		return err
+	}
+	notice := fmt.Sprintf("%d API keys were revoked.", len(revoked))
+	switch len(revoked) {
+	case 0:
+		notice = "The selected keys were already revoked or had expired."
+	case 1:
+		notice = revokedNotice(revoked[0], false)
+	}
+	return p.redirectWith(c, homePath, notice)
+}
