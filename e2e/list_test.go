@@ -197,3 +197,23 @@ func TestTheListKeepsItsLayout(t *testing.T) {
 	rotation.Replace().Leave()
 	i.checkWidths(t, "a started rotation")
 }
+
+// Selected keys stay selected while the list refreshes, and are revoked after one question.
+func TestSelectedKeysAreRevokedTogether(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
+		for _, label := range []string{"first", "second", "kept"} {
+			c.newKey(t, label)
+		}
+		asked := pages.OpenKeys(v.Tab).Select("first", "second")
+		asked.ExpectText("Revoke these 2 keys?")
+		asked.Click("Cancel")
+		keys := pages.ExpectKeys(v.Tab)
+		asked = keys.Select("first", "second")
+		asked.Fill("Reason", "No longer used")
+		asked.Click("Confirm revoke")
+		keys = pages.ExpectKeys(v.Tab)
+		keys.ExpectStatus(`2 API keys were revoked`)
+		keys.ExpectLabels("kept")
+	})
+}

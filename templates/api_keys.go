@@ -50,7 +50,9 @@ type APIKeyReveal struct {
 	ListURL  string // endpoint of the example without an agent
 	Back     string // URL of the page that Done leads to
 
-	OnlyReports bool // the key reads reports
+	Expires      *KeyExpires // nil: never
+	Restrictions models.Restrictions
+	OnlyReports  bool // the key reads reports
 
 	// LeaksReported means that scanners can report leaked keys, which are then revoked.
 	LeaksReported bool
@@ -58,6 +60,32 @@ type APIKeyReveal struct {
 
 func (APIKeyReveal) screen() screen {
 	return screen{file: "api_keys/generated.html", section: SectionAPIKeys}
+}
+
+// Reach says what restricts the key.
+func (r APIKeyReveal) Reach() string {
+	text := "Never expires."
+	if r.Expires != nil {
+		text = "Expires " + r.Expires.Words + "."
+	}
+	switch agents := r.Restrictions.Agents; {
+	case r.OnlyReports:
+		text += " Reads reports only,"
+	case agents == nil:
+		text += " Reaches all agents,"
+	case len(agents) == 1:
+		text += " Reaches 1 agent,"
+	default:
+		text += fmt.Sprintf(" Reaches %d agents,", len(agents))
+	}
+	switch networks := r.Restrictions.Networks; len(networks) {
+	case 0:
+		return text + " from any address."
+	case 1:
+		return text + " from 1 network."
+	default:
+		return text + fmt.Sprintf(" from %d networks.", len(networks))
+	}
 }
 
 // FirstUse returns the status of a key that has not been used yet.

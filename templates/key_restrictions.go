@@ -72,6 +72,7 @@ type KeyRestrictions struct {
 	Expiries   []KeyExpiry
 	ExpiryDate string // as submitted, such as "2026-12-22"
 	Maximum    string // the longest time until a key expires; empty: no limit
+	New        bool   // of a key that is generated
 
 	OnlyReports bool // the key reads reports and reaches no agents
 
@@ -122,9 +123,21 @@ type KeyAgentUse struct {
 // OnDate reports whether the key expires on the date.
 func (r KeyRestrictions) OnDate() bool { return r.Expires == ExpiresOnDate }
 
-// Open reports whether the controls of a new key are shown: one of them was used.
-func (r KeyRestrictions) Open() bool {
-	return len(r.Expiries) > 0 && r.Expires != r.Expiries[0].Value || r.OnlyThese || r.Networks != "" || r.AddressAdded != "" ||
-		r.ExpiresProblem+r.AgentsProblem+r.NetworksProblem != "" ||
+// ExpiryApart reports whether the expiry stands before the folded controls, because every new key
+// needs one.
+func (r KeyRestrictions) ExpiryApart() bool { return r.New && r.Maximum != "" }
+
+// Used reports whether one of the controls of a new key was used.
+func (r KeyRestrictions) Used() bool { return r.usesExpiry() || r.usesOthers() }
+
+// Open reports whether the folded controls of a new key are shown: one of them was used.
+func (r KeyRestrictions) Open() bool { return r.usesOthers() || !r.ExpiryApart() && r.usesExpiry() }
+
+func (r KeyRestrictions) usesExpiry() bool {
+	return len(r.Expiries) > 0 && r.Expires != r.Expiries[0].Value || r.ExpiresProblem != ""
+}
+
+func (r KeyRestrictions) usesOthers() bool {
+	return r.OnlyThese || r.Networks != "" || r.AddressAdded != "" || r.AgentsProblem+r.NetworksProblem != "" ||
 		slices.ContainsFunc(r.Limits, func(limit KeyLimit) bool { return limit.Value+limit.Problem != "" })
 }

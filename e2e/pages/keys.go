@@ -67,6 +67,16 @@ func (k Keys) ExpectColumns() {
 // Count returns the number of keys in the list.
 func (k Keys) Count() int { return k.Table().Count("button", "Revoke") }
 
+// Select selects the keys with these labels, presses "Revoke selected" and returns the question.
+func (k Keys) Select(labels ...string) Area {
+	for _, label := range labels {
+		box := k.Table().find("checkbox", "Select "+label)
+		k.must(box.Check(), "select %s", label)
+	}
+	k.Click("Revoke selected")
+	return k.In("region", "Selected keys")
+}
+
 // OpenRestrictions opens the restrictions of the form for a new key.
 func (k Keys) OpenRestrictions() Restrictions {
 	k.must(k.Page.GetByText("Restrictions of the new key").Click(), "open the restrictions")

@@ -47,7 +47,7 @@ func (p *keyPages) generate(c *gin.Context) error {
 		agentID = unused.Agents[0].ID.String()
 	}
 	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, exampleAgentOf(key, agentID))}
-	if form.Restrictions.Open() {
+	if form.Restrictions.Used() {
 		generated.Restrictions = &unused
 	}
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
@@ -76,6 +76,7 @@ func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIK
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
 		TokenURL: p.url("/api/widget/token"), ListURL: p.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
+		Expires: templates.NewKeyExpires(key.ExpiresAt, p.Now()), Restrictions: key.Restrictions(),
 		OnlyReports: key.OnlyReports(), LeaksReported: p.Scanners.On(),
 	}
 }

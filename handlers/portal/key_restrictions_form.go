@@ -18,7 +18,7 @@ import (
 
 // restrictionsOf returns the controls with the restrictions of a key. The zero key is a new one.
 func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.KeyRestrictions, error) {
-	form := templates.KeyRestrictions{}
+	form := templates.KeyRestrictions{New: key.ID == uuid.Nil}
 	limit := p.keys.MaxLifetime()
 	if limit == 0 || key.ID != uuid.Nil && key.ExpiresAt == nil {
 		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresNever, Name: "Never"})
