@@ -137,7 +137,7 @@ func (a Area) ExpectOneLine(buttons ...string) {
 
 // LowControls returns the controls of the main area that are lower than 44 pixels.
 func (b *Tab) LowControls() []any {
-	return b.Evaluate(`() => [...document.querySelectorAll("main :is(button, a, summary, input:not([type=hidden], [type=radio]))")]
+	return b.Evaluate(`() => [...document.querySelectorAll("main :is(button, a, summary, input:not([type=hidden], [type=radio], [type=checkbox]), label:has([type=checkbox]))")]
 		.filter(c => c.checkVisibility() && c.getBoundingClientRect().height < 43.9)
 		.map(c => c.localName + " " + c.textContent.trim() + " " + c.getBoundingClientRect().height)`).([]any)
 }
