@@ -216,7 +216,9 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 			t.Errorf("Expires offers %q, %q", all, selected)
 		}
 		page.says("At most 45 days from now")
-		c.post("/api-keys", restricted()).is(http.StatusOK)
+		page.byID("restrictions").none("combobox", "Expires") // it is not folded
+		generated := c.post("/api-keys", restricted()).is(http.StatusOK)
+		generated.says("Expires "+templates.LastDay(*c.keys()[0].ExpiresAt).Format("2 Jan 2006"), "Reaches all agents, from any address.")
 		if expiresAt := c.keys()[0].ExpiresAt; expiresAt == nil {
 			t.Error("the key never expires")
 		}
