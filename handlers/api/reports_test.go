@@ -3,8 +3,8 @@ package api_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
