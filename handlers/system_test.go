@@ -99,9 +99,9 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		own("sessions", session.ID)
 	}
 	own("passkeys", s.passkey(t, account.ID, user.ID))
-	link, _, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, models.Operator())
+	link, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, models.Operator())
 	modelstest.Must(t, err)
-	c.objectIDs["sign-in-links token"] = []string{link}
+	c.objectIDs["sign-in-links token"] = []string{link.Token}
 	addMember := func(email string) models.User {
 		n := models.NewUser{Email: email, Password: tenantPassword, Role: models.RoleMember}
 		return modelstest.Value(s.store.People.Add(ctx, account.ID, n, models.Operator()))(t)

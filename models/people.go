@@ -42,18 +42,7 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 		}
 	}
 	return inTx(ctx, p.db, "add user", func(ctx context.Context, tx Tx) (User, error) {
-		now := tx.Now()
-		user, err := insertUser(ctx, tx, User{
-			AccountID: accountID, Email: email, EmailProvenAt: &now, PasswordHash: hash, Role: n.Role,
-		})
-		if err != nil {
-			return User{}, err
-		}
-		err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash = ?", accountID, user.EmailHash)
-		if err != nil {
-			return User{}, err
-		}
-		return user, tx.Record(ctx, actor, user.activity(ActionUserAdded))
+		return tx.addUser(ctx, User{AccountID: accountID, Email: email, PasswordHash: hash, Role: n.Role}, actor)
 	})
 }
 

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,31 +16,76 @@ const (
 	maxSignInLinks = 10
 )
 
-// CreateLink records the activity and returns the token of a link that signs one of the account's
-// users in once, and when the link expires. The error may be [ErrUserNotFound] or
-// [ErrSignInDisabled].
-func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (token string, expiresAt time.Time, err error) {
-	expiresAt = s.db.Now().Add(signInLinkLife)
-	err = s.db.InTx(ctx, "create sign-in link", func(ctx context.Context, tx Tx) error {
+// SignInLink is a link that signs a user in once.
+type SignInLink struct {
+	UserID    uuid.UUID
+	Token     string
+	ExpiresAt time.Time
+}
+
+// CreateLink records the activity and returns a link for one of the account's users. The error may
+// be [ErrUserNotFound] or [ErrSignInDisabled].
+func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (SignInLink, error) {
+	return inTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx Tx) (SignInLink, error) {
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
 		if err != nil {
-			return err
+			return SignInLink{}, err
 		}
-		if user.Disabled {
-			return ErrSignInDisabled
-		}
-		if err := signInLinks.keepNewest(ctx, tx, userID, maxSignInLinks-1); err != nil {
-			return err
-		}
-		if token, err = signInLinks.create(ctx, tx, userID, expiresAt); err != nil {
-			return err
-		}
-		return tx.Record(ctx, actor, user.activity(ActionLinkCreated))
+		return s.createLink(ctx, tx, user, actor)
 	})
+}
+
+// CreateLinkFor is [SignIn.CreateLink] for the user with the email of n, whom it adds to the account
+// if nobody has this email. The role of a user who exists does not change. CreateLinkFor is for
+// operators. The error may be an [*InvalidError] for the field "email" or "role",
+// [ErrAccountNotFound], [ErrSignInDisabled], or [ErrEmailTaken] for a user of another account.
+func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (SignInLink, error) {
+	email, err := cleanEmail(n.Email)
 	if err != nil {
-		return "", time.Time{}, err
+		return SignInLink{}, err
 	}
-	return token, expiresAt, nil
+	if err := checkRole(n.Role); err != nil {
+		return SignInLink{}, err
+	}
+	return inTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx Tx) (SignInLink, error) {
+		// Two requests for the same new user take turns.
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return SignInLink{}, err
+		}
+		if _, err := findAccount(ctx, tx, accountID); err != nil {
+			return SignInLink{}, err
+		}
+		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
+		if errors.Is(err, ErrUserNotFound) {
+			added := User{AccountID: accountID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: n.Role}
+			if added, err = tx.addUser(ctx, added, actor); err == nil {
+				user, err = findUser(ctx, tx, "u.id = ?", added.ID)
+			}
+		}
+		if err == nil && user.AccountID != accountID {
+			err = ErrEmailTaken
+		}
+		if err != nil {
+			return SignInLink{}, err
+		}
+		return s.createLink(ctx, tx, user, actor)
+	})
+}
+
+// createLink creates a link for a user, who must not be disabled.
+func (s *SignIn) createLink(ctx context.Context, tx Tx, user User, actor Actor) (SignInLink, error) {
+	if user.Disabled {
+		return SignInLink{}, ErrSignInDisabled
+	}
+	if err := signInLinks.keepNewest(ctx, tx, user.ID, maxSignInLinks-1); err != nil {
+		return SignInLink{}, err
+	}
+	link := SignInLink{UserID: user.ID, ExpiresAt: tx.Now().Add(signInLinkLife)}
+	var err error
+	if link.Token, err = signInLinks.create(ctx, tx, user.ID, link.ExpiresAt); err != nil {
+		return SignInLink{}, err
+	}
+	return link, tx.Record(ctx, actor, user.activity(ActionLinkCreated))
 }
 
 // LinkUser returns the user of an unused link. The error may be [ErrLinkInvalid] or

@@ -5,17 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func (f *fixture) link(t *testing.T, c customer, user models.User) string {
 	t.Helper()
-	token, expiresAt, err := f.SignIn.CreateLink(t.Context(), c.ID, user.ID, models.Operator())
+	link, err := f.SignIn.CreateLink(t.Context(), c.ID, user.ID, models.Operator())
 	must(t, err)
-	if left := expiresAt.Sub(f.clock.Now()); left != 5*time.Minute {
-		t.Errorf("it expires in %s", left)
+	if left := link.ExpiresAt.Sub(f.clock.Now()); left != 5*time.Minute || link.UserID != user.ID {
+		t.Errorf("it expires in %s and is of %s", left, link.UserID)
 	}
-	return token
+	return link.Token
 }
 
 func TestSignInLinkWorksOnce(t *testing.T) {
@@ -71,8 +74,7 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 		member := f.member(t, c, models.RoleMember)
 		token := f.link(t, c, member)
 		create := func(accountID models.Account, user models.User) error {
-			_, _, err := f.SignIn.CreateLink(t.Context(), accountID.ID, user.ID, models.Operator())
-			return err
+			return errOf(f.SignIn.CreateLink(t.Context(), accountID.ID, user.ID, models.Operator()))
 		}
 		checkError(t, "of another account", create(other.Account, member), models.ErrUserNotFound)
 		// As an operator's SQL does, which does not end links.
@@ -117,5 +119,47 @@ func TestUserHasTenSignInLinks(t *testing.T) {
 		}
 		checkError(t, "the oldest of eleven links", errOf(f.SignIn.LinkUser(t.Context(), first)), models.ErrLinkInvalid)
 		f.checkCount(t, 10, "SELECT count(*) FROM sign_in_links")
+	})
+}
+
+func TestSignInLinkForAnEmail(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		create := func(accountID uuid.UUID, email string, role models.Role) (models.SignInLink, error) {
+			return f.SignIn.CreateLinkFor(ctx, accountID, models.NewUser{Email: email, Role: role}, models.Operator())
+		}
+		email := newEmail()
+		// Requests at the same time add the user once.
+		var links [4]models.SignInLink
+		made, errs := atOnce(len(links), func(i int) (err error) {
+			links[i], err = create(c.ID, " "+strings.ToUpper(email), models.RoleMember)
+			return err
+		})
+		if made != len(links) {
+			t.Fatal(errs)
+		}
+		for _, link := range links {
+			user := modelstest.Value(f.SignIn.LinkUser(ctx, link.Token))(t)
+			if user.ID != links[0].UserID || user.ID != link.UserID || user.AccountID != c.ID || user.Role != models.RoleMember || user.EmailProvenAt == nil {
+				t.Errorf("%+v of %+v", link, user)
+			}
+		}
+		f.checkCount(t, 1, "SELECT count(*) FROM activities WHERE action = 'user.added' AND subject_id = ?", links[0].UserID)
+		must(t, errOf(create(c.ID, email, models.RoleOwner)))
+		if user := modelstest.Value(f.People.Find(ctx, c.ID, links[0].UserID))(t); user.Role != models.RoleMember {
+			t.Error("a link changed the role")
+		}
+		checkError(t, "another account", errOf(create(other.ID, email, models.RoleMember)), models.ErrEmailTaken)
+		checkError(t, "no account", errOf(create(uuid.New(), newEmail(), models.RoleMember)), models.ErrAccountNotFound)
+		must(t, f.People.SetDisabled(ctx, email, true))
+		checkError(t, "a disabled user", errOf(create(c.ID, email, models.RoleMember)), models.ErrSignInDisabled)
+		must(t, f.People.Remove(ctx, c.ID, links[0].UserID, models.Operator()))
+		if again := modelstest.Value(create(c.ID, email, models.RoleOwner))(t); again.UserID == links[0].UserID {
+			t.Error("a link of a removed user")
+		}
+		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
+		late := newEmail()
+		checkError(t, "a disabled account", errOf(create(c.ID, late, models.RoleMember)), models.ErrSignInDisabled)
+		checkError(t, "its new user", errOf(f.People.FindByEmail(ctx, late)), models.ErrUserNotFound)
 	})
 }

@@ -29,6 +29,22 @@ func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
 	return user, unlessAffected(result, err, ErrEmailTaken)
 }
 
+// addUser stores a new user whose email is proven, records the activity, and deletes a pending
+// invitation of the user to the account. The error may be [ErrEmailTaken].
+func (tx Tx) addUser(ctx context.Context, user User, actor Actor) (User, error) {
+	now := tx.Now()
+	user.EmailProvenAt = &now
+	user, err := insertUser(ctx, tx, user)
+	if err != nil {
+		return User{}, err
+	}
+	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash = ?", user.AccountID, user.EmailHash)
+	if err != nil {
+		return User{}, err
+	}
+	return user, tx.Record(ctx, actor, user.activity(ActionUserAdded))
+}
+
 // checkEmailFree returns [ErrEmailTaken] if a user has the email.
 func checkEmailFree(ctx context.Context, db bun.IDB, emailHash []byte) error {
 	taken, err := db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", emailHash).Exists(ctx)

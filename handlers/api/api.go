@@ -33,8 +33,9 @@ type Endpoints struct {
 }
 
 // New returns the endpoints. It panics if the registry already has the metrics. The function
-// signInLink returns the URL of a sign-in link with a token.
-func New(d deps.Deps, signInLink func(token string) string) *Endpoints {
+// signInLink returns the URL of a sign-in link with a token, which leads to a
+// page; empty: the first one.
+func New(d deps.Deps, signInLink func(token, page string) string) *Endpoints {
 	s := &site{Deps: d, queries: middleware.NewSlots(maxQueries), refusals: newRefusals(d.Registry)}
 	ofAccount := middleware.RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &Endpoints{

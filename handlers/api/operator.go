@@ -24,7 +24,7 @@ type operators struct {
 	*site
 
 	token      sharedToken // nil: the operator API is off
-	signInLink func(token string) string
+	signInLink func(token, page string) string
 }
 
 // handle adapts a handler that requires the operator token. If no token is configured, the response

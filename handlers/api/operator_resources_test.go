@@ -185,6 +185,7 @@ func TestSignInLinks(t *testing.T) {
 		var link struct {
 			URL       string
 			ExpiresAt time.Time
+			UserID    string
 		}
 		s.operate(http.MethodPost, account+"/sign-in-links", request).is(http.StatusCreated).into(&link)
 		if left := link.ExpiresAt.Sub(s.clock.Now()); left < 299*time.Second || left > 5*time.Minute {
@@ -197,6 +198,9 @@ func TestSignInLinks(t *testing.T) {
 		if got, err := s.store.SignIn.LinkUser(t.Context(), token); err != nil || got.ID.String() != user {
 			t.Errorf("the link signs in %+v, %v", got, err)
 		}
+		if link.UserID != user {
+			t.Errorf("the link is of the user %s", link.UserID)
+		}
 		_, other := s.account()
 		s.operate(http.MethodPost, other+"/sign-in-links", request).fails(http.StatusNotFound, "USER_NOT_FOUND")
 		s.operate(http.MethodPost, account+"/sign-in-links", `{"userId": "`+uuid.NewString()+`"}`).fails(http.StatusNotFound, "USER_NOT_FOUND")
@@ -206,6 +210,43 @@ func TestSignInLinks(t *testing.T) {
 		s.recorded(id, "account.created, user.added, sign_in_link.created, account.disabled")
 		if strings.Contains(s.log.String(), token) {
 			t.Error("the log contains the link")
+		}
+	})
+}
+
+func TestSignInLinksByEmailAndPage(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, _ customer) {
+		id, account := s.account()
+		_, other := s.account()
+		links, email := account+"/sign-in-links", uuid.NewString()+"@example.com"
+		var first, second, third struct{ URL, UserID string }
+		s.operate(http.MethodPost, links, `{"email": "`+email+`", "role": null, "userId": null, "page": null}`).is(http.StatusCreated).into(&first)
+		s.operate(http.MethodPost, links, `{"email": "`+email+`", "role": "owner", "page": "agents"}`).is(http.StatusCreated).into(&second)
+		s.operate(http.MethodPost, links, `{"userId": "`+first.UserID+`", "page": "activity"}`).is(http.StatusCreated).into(&third)
+		if strings.Contains(first.URL, "?") || !strings.HasSuffix(second.URL, "?page=agents") || !strings.HasSuffix(third.URL, "?page=activity") ||
+			second.UserID != first.UserID || third.UserID != first.UserID {
+			t.Errorf("%+v, %+v, %+v", first, second, third)
+		}
+		var list struct {
+			Users []struct{ Email, Role string }
+		}
+		s.operate(http.MethodGet, account+"/users", "").is(http.StatusOK).into(&list)
+		if len(list.Users) != 1 || list.Users[0].Email != email || list.Users[0].Role != "member" {
+			t.Errorf("users %+v", list.Users)
+		}
+		s.recorded(id, "account.created, user.added, sign_in_link.created, sign_in_link.created, sign_in_link.created")
+
+		s.operate(http.MethodPost, other+"/sign-in-links", `{"email": "`+email+`"}`).fails(http.StatusConflict, "CONFLICT")
+		for _, body := range []string{
+			`{"email": "` + email + `", "userId": "` + first.UserID + `"}`, `{"userId": "` + first.UserID + `", "role": "member"}`,
+			`{"email": "ada"}`, `{"email": 7}`, `{"email": "ada@example.com", "role": "admin"}`, `{"email": null}`,
+			`{"email": "ada@example.com", "page": "settings"}`, `{"email": "ada@example.com", "page": "//example.com"}`,
+			`{"email": "ada@example.com", "page": "calls"}`, // without a LiveKit server
+		} {
+			s.operate(http.MethodPost, links, body).fails(http.StatusBadRequest, "INVALID_REQUEST")
+		}
+		if strings.Contains(s.log.String(), email) {
+			t.Error("the log contains the email")
 		}
 	})
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -113,25 +115,70 @@ func (o *operators) removeUser(c *gin.Context) error {
 type signInLinkBody struct {
 	URL       string    `json:"url"`
 	ExpiresAt time.Time `json:"expiresAt"`
+	UserID    uuid.UUID `json:"userId"`
 }
 
-// createSignInLink returns a link that signs a user in once.
+// linkPages are the pages that a sign-in link can lead to.
+var linkPages = []string{"api-keys", "agents", callsPage, "usage", "activity", "integrate"}
+
+const callsPage = "calls" // exists with a LiveKit server only
+
+// createSignInLink returns a link that signs a user in once. If nobody has the email, it
+// adds the user.
 func (o *operators) createSignInLink(c *gin.Context) error {
 	account, err := accountID(c)
 	if err != nil {
 		return err
 	}
-	body := readObject(c, `{"userId": "<uuid>"}`)
-	user := body.id("userId")
+	body := readObject(c, `{"userId": "<uuid>"} or {"email": "name@example.com"}`)
+	create := body.linkOf(o.Store.SignIn, account)
+	page := body.linkPage(o.Store.Calls.Enabled())
 	if body.err != nil {
 		return body.err
 	}
-	link, err := query(o.site, c, 0, func(ctx context.Context) (link signInLinkBody, err error) {
+	link, err := query(o.site, c, 0, func(ctx context.Context) (body signInLinkBody, err error) {
 		if _, err := o.Store.Accounts.Find(ctx, account); err != nil {
-			return link, err
+			return body, err
 		}
-		token, expiresAt, err := o.Store.SignIn.CreateLink(ctx, account, user, models.Operator())
-		return signInLinkBody{o.signInLink(token), expiresAt}, err
+		link, err := create(ctx)
+		return signInLinkBody{o.signInLink(link.Token, page), link.ExpiresAt, link.UserID}, err
 	})
 	return send(c, http.StatusCreated, link, err)
+}
+
+// linkOf returns what creates the link of the user whom the fields userId, or email and role, name.
+func (o *object) linkOf(signIn *models.SignIn, account uuid.UUID) func(context.Context) (models.SignInLink, error) {
+	if o.null("email") {
+		if !o.null("role") {
+			o.refuse("The field role is only for a user with an email. Send " + o.example + ".")
+		}
+		user := o.id("userId")
+		return func(ctx context.Context) (models.SignInLink, error) {
+			return signIn.CreateLink(ctx, account, user, models.Operator())
+		}
+	}
+	if !o.null("userId") {
+		o.refuse("The fields userId and email exclude each other. Send " + o.example + ".")
+	}
+	user := models.NewUser{Email: o.text("email"), Role: models.RoleMember}
+	if !o.null("role") {
+		user.Role = models.Role(o.text("role"))
+	}
+	return func(ctx context.Context) (models.SignInLink, error) {
+		return signIn.CreateLinkFor(ctx, account, user, models.Operator())
+	}
+}
+
+// linkPage returns the field page, or "" if it is missing or null.
+func (o *object) linkPage(calls bool) string {
+	if o.null("page") {
+		return ""
+	}
+	page := o.text("page")
+	if !slices.Contains(linkPages, page) {
+		o.refuse("The field page is none of " + strings.Join(linkPages, ", ") + ".")
+	} else if page == callsPage && !calls {
+		o.refuse("The portal has no page calls, because it has no LiveKit server.")
+	}
+	return page
 }

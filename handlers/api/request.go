@@ -119,6 +119,9 @@ func (o *object) has(name string) bool {
 	return present
 }
 
+// null reports whether a field is missing or null.
+func (o *object) null(name string) bool { return o.fields[name] == nil }
+
 // text returns a field that must be a string.
 func (o *object) text(name string) string {
 	text, ok := o.fields[name].(string)

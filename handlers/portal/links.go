@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -110,8 +111,18 @@ func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
 	return p.sendPage(c, refusal.Status, templates.EmailChangePage{Problem: refusal.Message})
 }
 
-// SignInLink returns the URL of the sign-in link with a token.
-func (s *site) SignInLink(token string) string { return s.url(signInLinkPath, token) }
+// paramPage is the page that a sign-in link leads to, as the name of its section.
+const paramPage = "page"
+
+// SignInLink returns the URL of the sign-in link with a token, which leads to a page; empty: the
+// first one.
+func (s *site) SignInLink(token, page string) string {
+	address := s.BaseURL.JoinPath(signInLinkPath, token)
+	if page != "" {
+		address.RawQuery = url.Values{paramPage: {page}}.Encode()
+	}
+	return address.String()
+}
 
 // showSignInLink shows the button that uses the link.
 func (p *signInPages) showSignInLink(c *gin.Context) error {
@@ -120,6 +131,9 @@ func (p *signInPages) showSignInLink(c *gin.Context) error {
 		return p.refuseSignInLink(c, err)
 	}
 	page := templates.SignInLinkPage{Email: user.Email, Action: c.Request.URL.Path}
+	if section := c.Query(paramPage); section != "" {
+		page.Action += "?" + url.Values{paramPage: {section}}.Encode()
+	}
 	return p.sendPage(c, http.StatusOK, page)
 }
 
@@ -129,7 +143,11 @@ func (p *signInPages) useSignInLink(c *gin.Context) error {
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
-	return p.signedIn(c, signedIn, homePath)
+	next := homePath
+	if section := c.Query(paramPage); section != "" {
+		next = p.destination("/" + section)
+	}
+	return p.signedIn(c, signedIn, next)
 }
 
 // refuseSignInLink shows why the link does not work. If err has another cause, it returns err.

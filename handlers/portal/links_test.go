@@ -107,9 +107,9 @@ func TestWithoutMailNobodyCanAskForALink(t *testing.T) {
 func (c customer) link() (path, email string) {
 	c.t.Helper()
 	user := modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, models.Operator()))(c.t)
-	token, _, err := c.store.SignIn.CreateLink(c.t.Context(), c.account.ID, user.ID, models.Operator())
+	link, err := c.store.SignIn.CreateLink(c.t.Context(), c.account.ID, user.ID, models.Operator())
 	modelstest.Must(c.t, err)
-	return "/sign-in-links/" + token, user.Email
+	return "/sign-in-links/" + link.Token, user.Email
 }
 
 func TestSignInLinkIsUsedByItsButtonOnly(t *testing.T) {
@@ -139,6 +139,22 @@ func TestSignInLinkIsUsedByItsButtonOnly(t *testing.T) {
 		scanner.get("/api-keys").is(http.StatusSeeOther)
 		v.get("/account").is(http.StatusOK).says(email) // a used link ends nothing
 	})
+}
+
+func TestSignInLinkLeadsToAPage(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{})
+	for section, leads := range map[string]string{
+		"agents": "/agents", "integrate": "/integrate", "": "/api-keys", "calls": "/api-keys", // without a LiveKit server
+		"/example.com": "/api-keys", "https://example.com": "/api-keys", "logout": "/api-keys", "../agents": "/api-keys",
+	} {
+		v := s.visitor(t)
+		action, _ := s.customer(t).link()
+		if section != "" {
+			action += "?" + url.Values{"page": {section}}.Encode()
+		}
+		v.get(action).is(http.StatusOK).one("button", "Continue").form().with("action", action)
+		v.post(action, nil).redirects(leads)
+	}
 }
 
 func TestSignInLinkThatDoesNotWork(t *testing.T) {

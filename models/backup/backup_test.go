@@ -344,8 +344,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	},
 	"roles and removals": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		demoted, removed := d.add(t, "bob@example.com"), d.add(t, "eve@example.com")
-		link, _, err := d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, models.Operator())
-		must(t, err)
+		link := modelstest.Value(d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, models.Operator()))(t)
 		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, "guest@example.com", models.RoleOwner, models.Operator())
 		must(t, err)
 		return func() {
@@ -357,7 +356,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
 					t.Errorf("users %+v, %v", users, err)
 				}
-				if _, err := d.SignIn.LinkUser(t.Context(), link); !errors.Is(err, models.ErrLinkInvalid) {
+				if _, err := d.SignIn.LinkUser(t.Context(), link.Token); !errors.Is(err, models.ErrLinkInvalid) {
 					t.Errorf("the link: %v", err)
 				}
 				if _, err := d.Invitations.Find(t.Context(), token); !errors.Is(err, models.ErrInvitationInvalid) {
