@@ -77,6 +77,13 @@ func NewAsset(contentType, cache string, content []byte) Asset {
 	}
 }
 
+// NewHashed returns a file that browsers may cache forever, and its name, which differs for different
+// content.
+func NewHashed(name, extension, contentType string, content []byte) (string, Asset) {
+	asset := NewAsset(contentType, "public, max-age=31536000, immutable", content)
+	return name + "." + strings.Trim(asset.etag, `"`) + extension, asset
+}
+
 // New bundles and hashes the assets, and returns an error when a source file is missing.
 func New() (*Assets, error) {
 	assets := &Assets{urls: map[string]string{}, served: map[string]Asset{}}
@@ -130,12 +137,10 @@ func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (a *Assets) add(name string, content []byte) error {
 	extension := path.Ext(name)
-	// Different content has a different name.
-	asset := NewAsset(contentTypes[extension], "public, max-age=31536000, immutable", content)
+	hashed, asset := NewHashed(strings.TrimSuffix(name, extension), extension, contentTypes[extension], content)
 	if asset.contentType == "" {
 		return fmt.Errorf("asset %s: no content type is known for %q", name, extension)
 	}
-	hashed := strings.TrimSuffix(name, extension) + "." + strings.Trim(asset.etag, `"`) + extension
 	a.urls[name] = Prefix + hashed
 	a.served[hashed] = asset
 	return nil

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	html "html/template"
@@ -37,9 +38,19 @@ type Mail struct {
 
 	EmailFreed bool // see [models.Mail.EmailFreed]
 
+	HomeURL string     // of the platform; may be empty
+	Logo    string     // URL of the picture in the email; may be empty
+	Colors  MailColors // of the button; zero: the portal's own
+
 	Keys     []MailKey // that expire or leaked; nil unless the mail is about them
 	MoreKeys bool      // more keys leaked than Keys lists
 }
+
+// MailColors are the colors of a button and its text, for the light and the dark scheme.
+type MailColors struct{ Button, OnButton, DarkButton, DarkOnButton string }
+
+// mailColors are the portal's own.
+var mailColors = MailColors{Button: "#0b6b4e", OnButton: "#ffffff", DarkButton: "#6fd0ab", DarkOnButton: "#06241a"}
 
 // MailKey is a key in an email about keys that expire or leaked.
 type MailKey struct {
@@ -80,7 +91,10 @@ type Mails struct {
 
 // mailLayout is the data of the layout.
 type mailLayout struct {
-	Product, BaseURL, Subject, Link, Action string
+	Product, BaseURL, Subject, Link, Action, HomeURL string
+
+	Logo html.URL
+	MailColors
 
 	Paragraphs [][]string // lines of each paragraph
 	Footnote   [][]string // after the link
@@ -140,6 +154,8 @@ func (m *Mails) Render(mail Mail) (MailContent, error) {
 	err := m.layout.Execute(&page, mailLayout{
 		Product: mail.Product, BaseURL: mail.BaseURL, Subject: parts["subject"], Link: parts["link"], Action: parts["action"],
 		Paragraphs: paragraphs(parts["body"]), Footnote: paragraphs(parts["footnote"]),
+		HomeURL: mail.HomeURL, MailColors: cmp.Or(mail.Colors, mailColors),
+		Logo: html.URL(mail.Logo), //nolint:gosec // the mailer's own, of the scheme cid
 	})
 	if err != nil {
 		return MailContent{}, fmt.Errorf("render %s: %w", mail.Kind, err)
@@ -149,6 +165,9 @@ func (m *Mails) Render(mail Mail) (MailContent, error) {
 		blocks = append(blocks, parts["footnote"])
 	}
 	blocks = append(blocks, "-- \nThis is an automated message from "+mail.Product+", "+mail.BaseURL)
+	if mail.HomeURL != "" {
+		blocks = append(blocks, "Back to "+mail.Product+": "+mail.HomeURL)
+	}
 	return MailContent{Subject: parts["subject"], Text: strings.Join(blocks, "\n\n") + "\n", HTML: page.String()}, nil
 }
 

@@ -75,8 +75,17 @@ const (
 	SectionChangelog Section = "changelog"
 )
 
+// Brand is what a platform sets to make the pages look like its own. Each field may be empty.
+type Brand struct {
+	Logo, LogoType string // URL and content type
+	Accent         string // URL of the style sheet
+	HomeURL        string // of the platform
+}
+
 // Frame is the data of the layout.
 type Frame struct {
+	Brand
+
 	Product string // name of the product
 	Account string // name of the account; empty for a visitor
 	Email   string // of the signed-in user

@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"portal/handlers/brand"
 	"portal/handlers/mailer"
 	"portal/handlers/middleware"
 	"portal/models/database"
@@ -256,6 +257,23 @@ func (c *checker) productName(name, value string) string {
 		c.add(name, "invalid name %q; use 1 to %d characters without control characters", value, maxProductName)
 	}
 	return value
+}
+
+// brand reads the logo and computes the shades of the accent color.
+func (c *checker) brand(given *config) brand.Brand {
+	found := brand.Brand{HomeURL: c.link("PORTAL_HOME_URL", given.HomeURL, "https", "http")}
+	var err error
+	if given.Logo != "" {
+		if found.Logo, err = brand.ReadLogo(given.Logo); err != nil {
+			c.add("PORTAL_LOGO", "%s", err)
+		}
+	}
+	if given.Accent != "" {
+		if found.Accent, err = brand.NewAccent(given.Accent); err != nil {
+			c.add("PORTAL_ACCENT", "%s", err)
+		}
+	}
+	return found
 }
 
 const maxNotice = 200

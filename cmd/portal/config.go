@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"portal/handlers/brand"
 	"portal/handlers/deps"
 	"portal/handlers/mailer"
 	"portal/handlers/middleware"
@@ -40,6 +41,9 @@ type config struct {
 
 	Name            string `env:"PORTAL_NAME" default:"Voice Portal" placeholder:"NAME" help:"Name of the product on every page. Default: ${default}."`
 	Notice          string `env:"PORTAL_NOTICE" placeholder:"TEXT" help:"Sentence above every page, such as for maintenance, of at most 200 characters. Default: none."`
+	Logo            string `env:"PORTAL_LOGO" placeholder:"FILE" help:"Logo on every page, as an SVG or PNG file of at most 32 KiB; a PNG stands in emails too. Default: the portal's own."`
+	Accent          string `env:"PORTAL_ACCENT" placeholder:"#RRGGBB" help:"Color of buttons and links, which must have enough contrast on white. Default: the portal's own."`
+	HomeURL         string `env:"PORTAL_HOME_URL" name:"home-url" placeholder:"URL" help:"Where the link back to the platform leads: an https: or http: URL. Default: no link."`
 	SupportURL      string `env:"PORTAL_SUPPORT_URL" placeholder:"URL" help:"Where users get help: an https:, http: or mailto: URL."`
 	SecurityContact string `env:"PORTAL_SECURITY_CONTACT" placeholder:"URL" help:"Contact for vulnerability reports in security.txt: an https: or mailto: URL."`
 
@@ -90,6 +94,8 @@ type settings struct {
 	spans          *spanReceiver // nil: no traces
 
 	name, notice, supportURL, securityContact string
+
+	brand brand.Brand
 
 	sessionIdle, sessionMax, keyMaxLifetime time.Duration
 	signInLimit                             int
@@ -164,6 +170,7 @@ func (c *config) parse() (settings, error) {
 		provider:        check.provider(c),
 		name:            check.productName("PORTAL_NAME", c.Name),
 		notice:          check.notice("PORTAL_NOTICE", c.Notice),
+		brand:           check.brand(c),
 		supportURL:      check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 	}

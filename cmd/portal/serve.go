@@ -108,7 +108,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 		Store: store, Logger: logger, Registry: registry, Tracer: tracer, Stopping: ctx.Done(),
 		BaseURL: baseURL, TrustedProxies: s.trustedProxies,
 		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
-		Name: s.name, Notice: s.notice, SupportURL: s.supportURL, SecurityContact: s.securityContact,
+		Name: s.name, Brand: s.brand, Notice: s.notice, SupportURL: s.supportURL, SecurityContact: s.securityContact,
 		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
 		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, OperatorTokenPrevious: s.operatorTokenPrevious, Scanners: s.scanners,
 	})
@@ -195,7 +195,7 @@ func (s settings) startMail(ctx context.Context, store *models.Store, baseURL *u
 		return nil, func() {}, nil
 	}
 	m, err = mailer.New(mailer.Config{
-		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.name, BaseURL: baseURL.String(), Logger: logger,
+		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.name, Brand: s.brand, BaseURL: baseURL.String(), Logger: logger,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"portal/handlers/brand"
 	"portal/handlers/middleware"
 	"portal/handlers/portal/identity"
 	"portal/models"
@@ -36,6 +37,7 @@ type Deps struct {
 	PasswordsOff    bool             // nobody signs in with a password
 	Name            string           // of the product
 	Notice          string           // stands above every page; may be empty
+	Brand           brand.Brand      // of the platform
 	SupportURL      string           // leads users to help; may be empty
 	SecurityContact string           // URL in security.txt; empty: no security.txt
 

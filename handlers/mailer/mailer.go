@@ -3,6 +3,7 @@
 package mailer
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
+	"portal/handlers/brand"
 	"portal/models"
 	"portal/templates"
 )
@@ -38,7 +40,8 @@ type Config struct {
 	Server  Server
 	From    *mail.Address // without a name, the product's name is used
 	Product string        // name of the product
-	BaseURL string        // of the portal
+	Brand   brand.Brand
+	BaseURL string // of the portal
 	Logger  *slog.Logger
 }
 
@@ -173,7 +176,9 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 		}
 		keys = append(keys, templates.MailKey{Label: key.Label, Key: key.Masked(), Leaked: key.Leak.String(), At: templates.NewMoment(*at, queued.At)})
 	}
+	logo, colors := m.brand()
 	content, err := m.mails.Render(templates.Mail{
+		HomeURL: m.Brand.HomeURL, Logo: logo, Colors: colors,
 		Kind: queued.Kind, Product: m.Product, BaseURL: m.BaseURL, Recipient: queued.Recipient,
 		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(),
 		Reason: queued.Reason, Detail: queued.Detail, Device: device, Address: queued.Address,
@@ -198,7 +203,30 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	message.SetGenHeaderPreformatted(gomail.HeaderSubject, foldedSubject(content.Subject+" – "+m.Product))
 	message.SetBodyString(gomail.TypeTextPlain, content.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, content.HTML)
+	if logo != "" {
+		err := message.EmbedReader(logoName, bytes.NewReader(m.Brand.Logo.Content), gomail.WithFileContentID(logoName),
+			gomail.WithFileContentType(gomail.ContentType(m.Brand.Logo.ContentType)))
+		if err != nil {
+			return nil, err
+		}
+	}
 	return message, nil
+}
+
+const logoName = "logo.png"
+
+// brand returns the address of the logo in a mail, which has the logo as a part, and the colors. An
+// SVG is left out: few email programs show one, and filters take it for an attack.
+func (m *Mailer) brand() (logo string, colors templates.MailColors) {
+	if m.Brand.Logo != nil && !m.Brand.Logo.IsSVG() {
+		logo = "cid:" + logoName
+	}
+	if a := m.Brand.Accent; a != nil {
+		colors = templates.MailColors{
+			Button: a.Light.Accent.String(), OnButton: a.Light.On.String(), DarkButton: a.Dark.Accent.String(), DarkOnButton: a.Dark.On.String(),
+		}
+	}
+	return logo, colors
 }
 
 // foldedSubject returns a subject as encoded words (RFC 2047) of at most 60 characters, one on each

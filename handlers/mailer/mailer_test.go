@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/handlers/brand"
 	"portal/handlers/mailer"
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
@@ -78,10 +79,15 @@ func (s *system) waiting(t *testing.T) int {
 // run sends the store's mails to the server until the returned function is called or the test ends.
 func (s *system) run(t *testing.T, store *models.Store, url string) (*mailer.Mailer, func()) {
 	t.Helper()
+	return s.runBranded(t, store, url, brand.Brand{})
+}
+
+func (s *system) runBranded(t *testing.T, store *models.Store, url string, look brand.Brand) (*mailer.Mailer, func()) {
+	t.Helper()
 	server := modelstest.Value(mailer.ParseServer(url))(t)
 	from := modelstest.Value(mailer.ParseSender("portal@example.com"))(t)
 	m, err := mailer.New(mailer.Config{
-		Store: store, Server: server, From: from, Product: "Voice Portal",
+		Store: store, Server: server, From: from, Product: "Voice Portal", Brand: look,
 		BaseURL: "https://portal.example.com", Logger: s.log.Logger(),
 	})
 	modelstest.Must(t, err)

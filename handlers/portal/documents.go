@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/brand"
 	"portal/handlers/portal/markdown"
 	"portal/handlers/portal/reference"
 	"portal/handlers/problem"
@@ -20,7 +21,8 @@ import (
 type documents struct {
 	*site
 
-	assets *static.Assets
+	assets   *static.Assets
+	branding map[string]static.Asset // by file name
 	// documentation returns the pages about the API.
 	documentation func() (documentation, error)
 }
@@ -153,10 +155,36 @@ func (p *documents) showRobots(c *gin.Context) error {
 }
 
 func (p *documents) showAsset(c *gin.Context) error {
-	asset, ok := p.assets.Find(strings.TrimPrefix(c.Request.URL.Path, static.Prefix))
+	name := strings.TrimPrefix(c.Request.URL.Path, static.Prefix)
+	asset, ok := p.assets.Find(name)
 	if !ok {
-		return problem.NotFound()
+		if asset, ok = p.branding[name]; !ok {
+			return problem.NotFound()
+		}
+		c.Header("Content-Security-Policy", brandPolicy)
 	}
 	asset.ServeHTTP(c.Writer, c.Request)
 	return nil
+}
+
+// brandPolicy is the policy of a logo that a browser opens as a page. An SVG may have style, but it
+// runs no script, loads nothing and has the origin of nobody.
+const brandPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+
+// brandAssets returns the files of a brand by their names, and what the pages need of it.
+func brandAssets(b brand.Brand) (map[string]static.Asset, templates.Brand) {
+	files, look := map[string]static.Asset{}, templates.Brand{HomeURL: b.HomeURL}
+	add := func(name, extension, contentType string, content []byte) string {
+		file, asset := static.NewHashed(name, extension, contentType, content)
+		files[file] = asset
+		return static.Prefix + file
+	}
+	if b.Logo != nil {
+		look.LogoType = b.Logo.ContentType
+		look.Logo = add("logo", b.Logo.Extension, b.Logo.ContentType, b.Logo.Content)
+	}
+	if b.Accent != nil {
+		look.Accent = add("accent", ".css", "text/css; charset=utf-8", []byte(b.Accent.Stylesheet()))
+	}
+	return files, look
 }

@@ -72,6 +72,8 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		accountChanges: middleware.NewLimiter(accountChangeRate, d.Now),
 		generations:    middleware.NewLimiter(generationRate, d.Now),
 	}
+	branding, look := brandAssets(d.Brand)
+	s.brand = look
 	store := d.Store
 	oidc := newOIDCClient(s)
 	return &Portal{
@@ -89,7 +91,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, oidc: oidc, pending: newCookie(d, "pending", pendingAge),
 		},
-		documents: documents{site: s, assets: assets, documentation: sync.OnceValues(func() (documentation, error) {
+		documents: documents{site: s, assets: assets, branding: branding, documentation: sync.OnceValues(func() (documentation, error) {
 			return s.newDocumentation(openAPI, changelog)
 		})},
 	}, nil

@@ -90,7 +90,7 @@ func (s *site) redirect(c *gin.Context, location string) error {
 
 func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
 	frame := templates.Frame{
-		Product: s.Name, Support: s.SupportURL, OperatorNotice: s.Notice, Now: s.Now().UTC().Format(time.RFC3339),
+		Brand: s.brand, Product: s.Name, Support: s.SupportURL, OperatorNotice: s.Notice, Now: s.Now().UTC().Format(time.RFC3339),
 	}
 	// An error page may be the response to an image or a script, so it keeps the flash message.
 	if status < http.StatusBadRequest {

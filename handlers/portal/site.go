@@ -55,7 +55,8 @@ type site struct {
 	changes        *middleware.Limiter // of each user
 	accountChanges *middleware.Limiter // of the users of each account
 	generations    *middleware.Limiter // of keys, in each account
-	pages          []string            // patterns of the paths that sign-in may lead back to
+	brand          templates.Brand
+	pages          []string // patterns of the paths that sign-in may lead back to
 }
 
 // url returns the public URL of a path.

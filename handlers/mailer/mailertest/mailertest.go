@@ -4,6 +4,7 @@ package mailertest
 import (
 	"bytes"
 	_ "embed" // for the server
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,6 +87,9 @@ type Mail struct {
 	Subject    string
 	Text, HTML string
 	Raw        string
+
+	Picture   []byte // nil: none
+	PictureID string
 }
 
 // ID returns the Message-ID.
@@ -133,11 +137,17 @@ func parse(m *Mail, data string) error {
 	if m.Subject, err = new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject")); err != nil {
 		return err
 	}
-	_, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	return m.parseParts(message.Header.Get("Content-Type"), message.Body)
+}
+
+// parseParts reads the parts of a multipart body. A picture is read as the only thing that is no
+// text.
+func (m *Mail) parseParts(contentType string, content io.Reader) error {
+	_, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return err
 	}
-	parts := multipart.NewReader(message.Body, parameters["boundary"])
+	parts := multipart.NewReader(content, parameters["boundary"])
 	for {
 		part, err := parts.NextRawPart()
 		if err == io.EOF {
@@ -146,12 +156,26 @@ func parse(m *Mail, data string) error {
 		if err != nil {
 			return err
 		}
+		partType := part.Header.Get("Content-Type")
+		if strings.HasPrefix(partType, "multipart/") {
+			if err := m.parseParts(partType, part); err != nil {
+				return err
+			}
+			continue
+		}
+		if strings.HasPrefix(partType, "image/") {
+			m.PictureID = strings.Trim(part.Header.Get("Content-Id"), "<>")
+			if m.Picture, err = io.ReadAll(base64.NewDecoder(base64.StdEncoding, part)); err != nil {
+				return err
+			}
+			continue
+		}
 		var body bytes.Buffer
 		if _, err := io.Copy(&body, quotedprintable.NewReader(part)); err != nil {
 			return err
 		}
 		text := strings.ReplaceAll(body.String(), "\r\n", "\n")
-		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
+		if strings.HasPrefix(partType, "text/html") {
 			m.HTML = text
 		} else {
 			m.Text = text
