@@ -99,6 +99,7 @@ const (
 	ActionUserRemoved     Action = "user.removed"
 	ActionUserMadeOwner   Action = "user.made_owner"
 	ActionUserMadeMember  Action = "user.made_member"
+	ActionRoleKept        Action = "user.role_kept" // the last owner stays an owner
 	ActionLinkCreated     Action = "sign_in_link.created"
 
 	ActionInvitationCreated   Action = "invitation.created"

@@ -44,6 +44,8 @@ var (
 	ErrAgentRemoved      = errors.New("the agent of this form was removed")
 	ErrAgentIDTaken      = errors.New("an agent with this ID already exists")
 	ErrChallengeUsed     = errors.New("the challenge has been answered before")
+	ErrNoAccess          = errors.New("the identity provider gives no access to this portal")
+	ErrRoleFromProvider  = errors.New("the identity provider decides about the role")
 	ErrPasskeyLimit      = fmt.Errorf("the user has reached the limit of %d passkeys", MaxPasskeys)
 	ErrPasskeyNotFound   = errors.New("passkey not found")
 	ErrPasskeyTaken      = errors.New("the passkey exists already")

@@ -14,6 +14,7 @@ import (
 type People struct {
 	db        *DB
 	passwords *passwords
+	rolesFrom string // the issuer of the identities that decide about roles; empty: none
 }
 
 // Add adds a user to an account, records the activity, and deletes a pending invitation of the user
@@ -121,14 +122,17 @@ func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change Use
 
 // SetRole changes the role of one of the account's users, returns the user and records the
 // activity, unless nothing changes. If an owner becomes a member, the owner's invitations end. The
-// error may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner] or
-// [ErrNotOwner].
+// error may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner],
+// [ErrNotOwner] or [ErrRoleFromProvider].
 func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
 	if err := checkRole(role); err != nil {
 		return User{}, err
 	}
 	return inTx(ctx, p.db, "change role", func(ctx context.Context, tx Tx) (User, error) {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
+		if err == nil {
+			err = p.checkRoleByHand(ctx, tx, user, actor)
+		}
 		if err != nil {
 			return user, err
 		}

@@ -77,6 +77,7 @@ var consequences = map[Action]consequence{
 	ActionUserRemoved:     {group: GroupPeople},
 	ActionUserMadeOwner:   {group: GroupPeople},
 	ActionUserMadeMember:  {group: GroupPeople},
+	ActionRoleKept:        {group: GroupPeople, repeats: true},
 	ActionLinkCreated:     {group: GroupPeople},
 
 	ActionInvitationCreated:   {group: GroupPeople}, // Invitations.Create queues the mail, which has limits of its own

@@ -16,6 +16,7 @@ type SignIn struct {
 	passwords *passwords
 	guesses   *guesses
 	sessions  *Sessions
+	people    *People
 	sealer    secret.Sealer // of the secrets of authenticator apps
 }
 

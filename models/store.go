@@ -69,6 +69,9 @@ type Options struct {
 	Timeout time.Duration
 
 	PasswordsOff bool // nobody signs in with a password
+	// RolesFrom is the issuer of the identities that decide about accounts and roles, see
+	// [SignIn.WithClaims]; empty: none.
+	RolesFrom string
 
 	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
 	// [password.DefaultMemory], and only tests need less.
@@ -169,9 +172,9 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	s.Keys = &Keys{db: db, usage: recorder, maxLifetime: o.KeyMaxLifetime}
 	s.Agents = &Agents{db: db, uses: newLastSeenBuffer()}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
-	s.People = &People{db: db, passwords: passwords}
+	s.People = &People{db: db, passwords: passwords, rolesFrom: o.RolesFrom}
 	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: newLastSeenBuffer(), passwords: passwords}
-	s.SignIn = &SignIn{db: db, passwords: passwords, guesses: guesses, sessions: s.Sessions, sealer: sealer}
+	s.SignIn = &SignIn{db: db, passwords: passwords, guesses: guesses, sessions: s.Sessions, people: s.People, sealer: sealer}
 	s.Invitations = &Invitations{db: db, passwords: passwords, guesses: guesses, signIn: s.SignIn}
 	s.Credentials = &Credentials{db: db, passwords: passwords, guesses: guesses, sealer: sealer}
 	s.Calls = newCalls(db, o.LiveKit)

@@ -103,6 +103,7 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionInvitationAccepted, Name: "Accepted invitations", Icon: "people", Sentence: Sentence{"accepted the invitation to this account"}},
 		{Action: models.ActionUserMadeOwner, Name: "Members made owners", Icon: "people", Sentence: Sentence{"made ", theLabel, " an owner"}},
 		{Action: models.ActionUserMadeMember, Name: "Owners made members", Icon: "people", Sentence: Sentence{"made ", theLabel, " a member"}},
+		{Action: models.ActionRoleKept, Name: "Last owners kept", Icon: "people", Sentence: Sentence{theLabel, " stayed an owner, because the account has no other one, although the identity provider says member", times}, NoActor: true},
 		{Action: models.ActionUserAdded, Name: "New users", Icon: "people", Sentence: Sentence{"added the user ", theLabel}},
 		{Action: models.ActionUserDisabled, Name: "Disabled users", Icon: "people", Sentence: Sentence{"disabled the user ", theLabel}},
 		{Action: models.ActionUserEnabled, Name: "Enabled users", Icon: "people", Sentence: Sentence{"enabled the user ", theLabel}},

@@ -80,6 +80,7 @@ type PersonRow struct {
 	Promoting   bool    // the row confirms that the person becomes an owner
 	Demoting    bool    // the row confirms that the person becomes a member
 	LastOwner   bool    // the person can neither become a member nor be removed
+	RoleFrom    string  // the name of the provider that decides about the role; may be empty
 	Keys        int     // active keys that the person has generated, for the confirmation
 	Focused     bool    // the Remove button takes the focus
 	RoleFocused bool    // the button that changes the role takes the focus

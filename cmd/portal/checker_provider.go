@@ -12,14 +12,18 @@ import (
 // messages do not contain the client secret.
 func (c *checker) provider(given *config) *identity.Config {
 	trust := c.choice("PORTAL_OIDC_TRUST_EMAIL", given.OIDCTrustEmail, "true", "false")
+	claims := c.choice("PORTAL_OIDC_ACCOUNTS", given.OIDCAccounts, "claims", "off")
 	if !c.together("PORTAL_OIDC_ISSUER", given.OIDCIssuer, "PORTAL_OIDC_CLIENT_ID", given.OIDCClientID,
 		"PORTAL_OIDC_CLIENT_SECRET", given.OIDCClientSecret, "PORTAL_OIDC_NAME", given.OIDCName) {
 		if trust {
 			c.add("PORTAL_OIDC_TRUST_EMAIL", "has no effect without PORTAL_OIDC_ISSUER; set the other PORTAL_OIDC variables or unset it")
 		}
+		if claims {
+			c.add("PORTAL_OIDC_ACCOUNTS", "has no effect without PORTAL_OIDC_ISSUER; set the other PORTAL_OIDC variables or unset it")
+		}
 		return nil
 	}
-	found := &identity.Config{ClientID: given.OIDCClientID, ClientSecret: given.OIDCClientSecret, TrustEmail: trust}
+	found := &identity.Config{ClientID: given.OIDCClientID, ClientSecret: given.OIDCClientSecret, TrustEmail: trust, Claims: claims}
 	if given.OIDCIssuer != "" {
 		found.Issuer = c.issuer("PORTAL_OIDC_ISSUER", given.OIDCIssuer)
 	}

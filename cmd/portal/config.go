@@ -51,6 +51,7 @@ type config struct {
 	OIDCClientID   string `env:"PORTAL_OIDC_CLIENT_ID" name:"oidc-client-id" placeholder:"ID" help:"The portal's client ID at the provider."`
 	OIDCName       string `env:"PORTAL_OIDC_NAME" name:"oidc-name" placeholder:"NAME" help:"Name of the provider for users."`
 	OIDCTrustEmail string `env:"PORTAL_OIDC_TRUST_EMAIL" name:"oidc-trust-email" default:"false" placeholder:"BOOL" help:"Whether an identity with a verified email signs in as the user with this email: true or false. Default: ${default}."`
+	OIDCAccounts   string `env:"PORTAL_OIDC_ACCOUNTS" name:"oidc-accounts" default:"off" placeholder:"OFF|CLAIMS" help:"Whether the claims portal_account and portal_role of the provider decide who belongs to which account: off or claims. Default: ${default}."`
 	PasswordSignIn string `env:"PORTAL_PASSWORD_SIGN_IN" default:"on" placeholder:"ON|OFF" help:"Sign-in with a password: on or off. Default: ${default}."`
 
 	TestSignInLimit string `env:"PORTAL_TEST_SIGN_IN_LIMIT" default:"10" placeholder:"NUMBER" help:"Wrong passwords a minute before sign-in is refused. For tests only. Default: ${default}." hidden:""`

@@ -164,6 +164,7 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_OIDC_CLIENT_SECRET": {nil, []string{"hunter6\n", ""}},
 	"PORTAL_OIDC_NAME":          {nil, []string{"two\nlines", ""}},
 	"PORTAL_OIDC_TRUST_EMAIL":   {[]string{"true", "false"}, []string{"perhaps"}},
+	"PORTAL_OIDC_ACCOUNTS":      {[]string{"claims", "off"}, []string{"on"}},
 	"PORTAL_SMTP_URL": {
 		[]string{
 			"smtp://mail.example.com", "smtp://portal:a%20%2Fsecret@mail.example.com:2525", "smtps://portal:secret@mail.example.com",

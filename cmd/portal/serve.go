@@ -74,7 +74,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	store, err := models.Open(ctx, s.database.url, models.Options{
 		Logger: logger, Tracer: tracer, Keyring: keyring, LiveKit: s.liveKit, Mail: s.mailFrom != nil,
 		SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime,
-		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff, Webhooks: s.webhooks(listener, metricsListener),
+		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff, RolesFrom: s.rolesFrom(), Webhooks: s.webhooks(listener, metricsListener),
 	})
 	if err != nil {
 		return err
@@ -159,6 +159,14 @@ func (s settings) keyring() (secret.Keyring, error) {
 		}
 	}
 	return secret.NewKeyring(current, s.secretPrevious)
+}
+
+// rolesFrom returns the issuer of the identities that decide about accounts and roles, or "".
+func (s settings) rolesFrom() string {
+	if s.provider == nil || !s.provider.Claims {
+		return ""
+	}
+	return s.provider.Issuer
 }
 
 // webhooks returns what decides about the addresses of webhooks, which are never those of these

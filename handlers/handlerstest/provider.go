@@ -51,6 +51,7 @@ func (p *Provider) Start(t testing.TB) {
 	t.Helper()
 	arguments := modelstest.Value(json.Marshal(map[string]any{
 		"port": p.port, "clientId": p.Config.ClientID, "clientSecret": p.Config.ClientSecret, "redirectUris": p.redirects,
+		"claims": p.Config.Claims,
 	}))(t)
 	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec,noctx // our own script; it ends with this process
 	command.Dir = modelstest.Value(subprocess.Above("go.mod"))(t)

@@ -121,7 +121,11 @@ func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
 // signInWithIdentity signs in the user of an identity, and ends the browser's session, if there is
 // one.
 func (p *signInPages) signInWithIdentity(c *gin.Context, request authRequest, found models.Identity) error {
-	signedIn, err := p.signIns.WithIdentity(c.Request.Context(), found, p.oidc.TrustsEmail(), p.providerClient(c, found))
+	signIn := p.signIns.WithIdentity
+	if p.oidc.DecidesAccess() {
+		signIn = p.signIns.WithClaims
+	}
+	signedIn, err := signIn(c.Request.Context(), found, p.oidc.TrustsEmail(), p.providerClient(c, found))
 	if err != nil {
 		return err
 	}
@@ -131,6 +135,9 @@ func (p *signInPages) signInWithIdentity(c *gin.Context, request authRequest, fo
 // joinWithIdentity accepts an invitation for a user without a password, who signs in with the
 // identity.
 func (p *signInPages) joinWithIdentity(c *gin.Context, request authRequest, found models.Identity) error {
+	if p.oidc.DecidesAccess() { // and not the invitation
+		return p.signInWithIdentity(c, request, found)
+	}
 	signedIn, err := p.invitations.AcceptWithIdentity(c.Request.Context(), request.Invitation, found, p.providerClient(c, found))
 	if errors.Is(err, models.ErrInvitationInvalid) || errors.Is(err, models.ErrEmailTaken) {
 		return p.refuseToJoin(c, err)

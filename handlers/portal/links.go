@@ -194,7 +194,7 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 	form.Email, form.Action = invitation.Email, c.Request.URL.Path
 	form.NoPasswords = p.PasswordsOff
 	page := templates.JoinPage{Account: invitation.AccountName, Inviter: invitation.Inviter, Role: roleName(invitation.Role), Form: form}
-	if p.oidc != nil {
+	if p.oidc != nil && !p.oidc.DecidesAccess() {
 		page.Provider, page.ProviderPath = p.oidc.Name(), p.oidc.joinPath(c.Param("token"))
 	}
 	if session != nil {

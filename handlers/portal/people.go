@@ -56,7 +56,9 @@ func (p *peoplePages) show(c *gin.Context) error {
 // newRole shows in the table the confirmation that a person is to become an owner or a member.
 func (p *peoplePages) newRole(c *gin.Context) error {
 	return p.showRow(c, "", func(row *templates.PersonRow) error {
-		row.Promoting, row.Demoting = !row.Owner, row.Owner && !row.LastOwner
+		if row.RoleFrom == "" {
+			row.Promoting, row.Demoting = !row.Owner, row.Owner && !row.LastOwner
+		}
 		return nil
 	})
 }
@@ -150,6 +152,15 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 		last, err := p.people.LastOwner(ctx, session.AccountID)
 		if err != nil {
 			return templates.PeoplePage{}, err
+		}
+		decided, err := p.people.RolesFromProvider(ctx, session.AccountID)
+		if err != nil {
+			return templates.PeoplePage{}, err
+		}
+		for _, id := range decided {
+			if row := list.Row(id); row != nil {
+				row.RoleFrom = p.Provider.Name
+			}
 		}
 		if row := list.Row(last); row != nil {
 			row.LastOwner = true

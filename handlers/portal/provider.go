@@ -126,6 +126,8 @@ func (p *oidcClient) explain(err error) (status int, message string) {
 		return http.StatusServiceUnavailable, name + " is not available right now. Try again in a moment."
 	case errors.Is(err, models.ErrIdentityNotFound):
 		return http.StatusForbidden, "This " + name + " account isn’t linked to a user here."
+	case errors.Is(err, models.ErrNoAccess):
+		return http.StatusForbidden, "Your organization has not given you access to " + p.site.Name + "."
 	case errors.Is(err, models.ErrIdentityTaken):
 		return http.StatusConflict, "This " + name + " identity can’t be connected. It belongs to another user, or your user already has another one."
 	case errors.Is(err, models.ErrSignInDisabled):

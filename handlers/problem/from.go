@@ -66,6 +66,8 @@ var table = []struct {
 		"This account requires two-step verification, and this is your only factor. Add another one first.")},
 	{models.ErrNotOwner, portalOnly(http.StatusForbidden,
 		"Only owners can change the people and the settings of this account. Ask an owner, or reload the page if you are one.")},
+	{models.ErrRoleFromProvider, portalOnly(http.StatusConflict,
+		"The identity provider decides whether this person is an owner or a member. Change it there.")},
 	{models.ErrInvitationNotFound, portalOnly(http.StatusNotFound,
 		"Invitation not found. It may have been used or cancelled. Reload the page to see the pending invitations.")},
 	{models.ErrInvitationExpired, portalOnly(http.StatusGone,

@@ -48,6 +48,7 @@ type Config struct {
 	ClientSecret string
 	Name         string // of the provider, for users
 	TrustEmail   bool   // a verified email identifies a user
+	Claims       bool   // claims of the ID token decide about accounts and roles
 
 	RedirectURL string           // where the provider sends the browser back to
 	Now         func() time.Time // the clock
@@ -76,6 +77,9 @@ func (p *Provider) Issuer() string { return p.config.Issuer }
 
 // TrustsEmail reports whether a verified email identifies a user.
 func (p *Provider) TrustsEmail() bool { return p.config.TrustEmail }
+
+// DecidesAccess reports whether the provider decides about accounts and roles.
+func (p *Provider) DecidesAccess() bool { return p.config.Claims }
 
 // AuthRequest is a request to the provider. Only the browser that began it may have it.
 type AuthRequest struct {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/google/uuid"
 	"golang.org/x/oauth2"
 
 	"portal/models"
@@ -27,6 +28,10 @@ type claims struct {
 	Email           string   `json:"email"`
 	EmailVerified   verified `json:"email_verified"`
 	AuthTime        int64    `json:"auth_time"` // seconds since 1970; 0: unknown
+
+	// Of any type, because only a portal that reads them may refuse a wrong one.
+	Account any `json:"portal_account"`
+	Role    any `json:"portal_role"`
 }
 
 // verified is true for true and "true". Some providers send a string.
@@ -37,6 +42,17 @@ func (v *verified) UnmarshalJSON(data []byte) error {
 	err := json.Unmarshal(data, &value)
 	*v = value == true || value == "true"
 	return err
+}
+
+// access returns the account and the role in the claims, or nil unless both are valid.
+func (c claims) access() *models.IdentityAccess {
+	account, _ := c.Account.(string)
+	role, _ := c.Role.(string)
+	id, ok := models.ParseID(account)
+	if !ok || id == uuid.Nil || models.Role(role) != models.RoleOwner && models.Role(role) != models.RoleMember {
+		return nil
+	}
+	return &models.IdentityAccess{AccountID: id, Role: models.Role(role)}
 }
 
 // redeem exchanges the code for the identity, and does not keep the tokens.
@@ -56,12 +72,13 @@ func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (mo
 	if err != nil {
 		return models.Identity{}, failure("the ID token", err)
 	}
+	access := found.access() // of the ID token only, which is signed
 	if found.Email == "" && d.userInfo {
 		if err := d.addEmail(ctx, tokens, &found); err != nil {
 			return models.Identity{}, failure("the UserInfo response", err)
 		}
 	}
-	identity := models.Identity{Issuer: d.metadata.config.Issuer, Subject: found.Subject}
+	identity := models.Identity{Issuer: d.metadata.config.Issuer, Subject: found.Subject, Access: access}
 	if found.AuthTime > 0 {
 		identity.AuthenticatedAt = time.Unix(found.AuthTime, 0)
 	}

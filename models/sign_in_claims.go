@@ -1,0 +1,122 @@
+package models
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+)
+
+// IdentityAccess is what an identity provider says about a person's place in the portal, if the
+// operator lets it decide about that.
+type IdentityAccess struct {
+	AccountID uuid.UUID
+	Role      Role
+}
+
+// WithClaims signs in the user of an identity, whose provider decides about accounts and roles. If
+// the identity has no user and its email is verified, WithClaims adds one. It gives the user the
+// role of the claims, but the last owner stays an owner, which the activity says.
+//
+// If the claims are missing or invalid, or name another account than the user's, nothing changes and
+// the error is [ErrNoAccess]. If another user has the email, it is [ErrIdentityNotFound], unless
+// trustEmail is set, as in [SignIn.WithIdentity]. It may also be [ErrSignInDisabled].
+func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
+	access := identity.Access
+	if access == nil || checkRole(access.Role) != nil {
+		return SignedIn{}, ErrNoAccess
+	}
+	return inTx(ctx, s.db, "sign in with claims", func(ctx context.Context, tx Tx) (SignedIn, error) {
+		// First sign-ins of a person at the same time take turns.
+		if err := tx.lockAccount(ctx, access.AccountID); err != nil {
+			return SignedIn{}, err
+		}
+		account, err := findAccount(ctx, tx, access.AccountID)
+		if errors.Is(err, ErrAccountNotFound) {
+			err = ErrNoAccess
+		}
+		if err != nil {
+			return SignedIn{}, err
+		}
+		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
+		switch {
+		case errors.Is(err, ErrIdentityNotFound):
+			user, err = s.addClaimed(ctx, tx, account, identity)
+		case err == nil && user.AccountID != account.ID:
+			err = ErrNoAccess
+		}
+		if err == nil && (user.Disabled || account.DisabledAt != nil) {
+			err = ErrSignInDisabled
+		}
+		if err != nil {
+			return SignedIn{}, err
+		}
+		if !connected {
+			if err := s.endOlder(ctx, tx, &user, UserActor(user.ID, client.Address)); err != nil {
+				return SignedIn{}, err
+			}
+		}
+		if err := s.applyRole(ctx, tx, &user, access.Role); err != nil {
+			return SignedIn{}, err
+		}
+		signedIn, err := s.begin(ctx, tx, user, byProvider, client)
+		if err != nil || connected {
+			return signedIn, err
+		}
+		return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+	})
+}
+
+// addClaimed adds the user of an identity that has none.
+func (s *SignIn) addClaimed(ctx context.Context, tx Tx, account Account, identity Identity) (User, error) {
+	email, err := cleanEmail(identity.Email)
+	if err != nil || !identity.EmailVerified {
+		return User{}, ErrNoAccess
+	}
+	if account.DisabledAt != nil {
+		return User{}, ErrSignInDisabled
+	}
+	added := User{AccountID: account.ID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: identity.Access.Role}
+	user, err := tx.addUser(ctx, added, system)
+	if errors.Is(err, ErrEmailTaken) {
+		err = ErrIdentityNotFound
+	}
+	return user, err
+}
+
+// applyRole gives the user a role, unless the account would have no owner then.
+func (s *SignIn) applyRole(ctx context.Context, tx Tx, user *User, role Role) error {
+	changed, err := s.people.setRole(ctx, tx, *user, role, system)
+	if errors.Is(err, ErrLastOwner) {
+		return tx.Record(ctx, system, user.activity(ActionRoleKept))
+	}
+	if err == nil {
+		*user = changed
+	}
+	return err
+}
+
+// RolesFromProvider returns those of the account's users whose role the identity provider decides.
+func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]uuid.UUID, error) {
+	var ids []uuid.UUID
+	if p.rolesFrom == "" {
+		return nil, nil
+	}
+	err := p.db.NewSelect().Model((*Identity)(nil)).Column("identity.user_id").
+		Join("JOIN users AS u ON u.id = identity.user_id").
+		Where("u.account_id = ? AND identity.issuer = ?", accountID, p.rolesFrom).Scan(ctx, &ids)
+	return ids, failed("list the users with a role of the provider", err)
+}
+
+// checkRoleByHand returns [ErrRoleFromProvider] if the identity provider decides about the user's
+// role, and the actor is another user.
+func (p *People) checkRoleByHand(ctx context.Context, tx Tx, user User, actor Actor) error {
+	if p.rolesFrom == "" || actor.Kind != ActorUser {
+		return nil
+	}
+	decided, err := tx.NewSelect().Model((*Identity)(nil)).Where("issuer = ? AND user_id = ?", p.rolesFrom, user.ID).Exists(ctx)
+	if err == nil && decided {
+		return ErrRoleFromProvider
+	}
+	return err
+}
