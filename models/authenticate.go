@@ -20,6 +20,8 @@ type API struct {
 	db    *DB
 	authn *authn.Authenticator
 	usage *usage.Recorder
+
+	refusals *keyRefusals
 }
 
 // Principal is the account and the key of an authenticated API request.
@@ -74,7 +76,7 @@ func (p Principal) Waited() time.Duration { return p.waited }
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
 // [ErrKeyUnknown], [ErrKeyRevoked], a [*KeyExpiredError], [ErrAccountDisabled] or [ErrUnavailable].
-// With an error the principal has at most the expiry of the refused key. All of this takes at most
+// With an error the principal has at most the account, the id and the expiry of the refused key. All of this takes at most
 // [Timeout]. Then the caller must check the address of the client with [Principal.AllowsAddress],
 // and count its refusals with [API.CountRefusal].
 func (a *API) Authenticate(ctx context.Context, key string, from Source) (Principal, error) {
@@ -96,7 +98,7 @@ func (a *API) Authenticate(ctx context.Context, key string, from Source) (Princi
 	}
 	if !found.Active {
 		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
-		return Principal{limits: found.Restrictions}, inactive(found)
+		return Principal{AccountID: found.AccountID, KeyID: found.ID, limits: found.Restrictions}, inactive(found)
 	}
 	caller := newPrincipal(found, epoch, started)
 	caller.usedAt = a.db.Now()

@@ -35,6 +35,12 @@ func (s *Store) FlushLastSeen(ctx context.Context) error {
 	return errors.Join(s.Sessions.flush(ctx), s.Agents.flush(ctx))
 }
 
+// FlushRefusals writes the refused requests that wait, and WaitingRefusals is their number.
+func (s *Store) FlushRefusals(ctx context.Context) error { return s.Keys.refusals.flush(ctx) }
+
+// WaitingRefusals is like FlushRefusals.
+func (s *Store) WaitingRefusals() int { return s.Keys.refusals.all }
+
 // MaxSeen is the number of uses of agents that wait for a flush.
 const MaxSeen = maxSeen
 

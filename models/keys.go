@@ -16,6 +16,7 @@ type Keys struct {
 	db    *DB
 	usage *usage.Recorder
 
+	refusals    *keyRefusals
 	maxLifetime time.Duration // of new keys; 0: no limit
 }
 

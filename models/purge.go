@@ -42,6 +42,7 @@ func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 		{"api_key_hourly_usage", "api_key_id, hour", "hour < ?", []any{now.Add(-hourlyUsageKept)}},
 		{"api_key_daily_usage", "api_key_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
 		{"api_key_sources", "api_key_id, day, address, client", "day < ?", []any{now.Add(-sourcesKept)}},
+		{"api_key_refusals", "api_key_id, id", "at < ?", []any{now.Add(-KeyRefusalsKept)}},
 		{"api_key_agents", "api_key_id, agent_id", "used_at < ?", []any{now.Add(-sourcesKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},

@@ -169,7 +169,8 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	s := &Store{db: db, usage: recorder}
 	guesses := &guesses{db: db, limit: o.SignInLimit, background: &s.stopped}
 	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
-	s.Keys = &Keys{db: db, usage: recorder, maxLifetime: o.KeyMaxLifetime}
+	refusals := newKeyRefusals(db)
+	s.Keys = &Keys{db: db, usage: recorder, refusals: refusals, maxLifetime: o.KeyMaxLifetime}
 	s.Agents = &Agents{db: db, uses: newLastSeenBuffer()}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
 	s.People = &People{db: db, passwords: passwords, rolesFrom: o.RolesFrom}
@@ -182,7 +183,7 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	s.Webhooks = &Webhooks{db: db, sealer: sealer, guard: o.Webhooks}
 	s.Activity = &ActivityLog{db: db, heldBack: o.ReportDelay}
 	s.Erasures = &Erasures{db: db, people: s.People, wake: make(chan struct{}, 1)}
-	s.API = &API{db: db, authn: authenticator, usage: recorder}
+	s.API = &API{db: db, authn: authenticator, usage: recorder, refusals: refusals}
 	return s
 }
 
@@ -192,7 +193,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.flush(ctx))
+		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.flush(ctx), s.Keys.refusals.flush(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = failed("write usage", err)
@@ -264,9 +265,10 @@ const (
 	// The portal promises that the last use of a key is on disk within one second.
 	// usageInterval plus the duration of a flush must therefore stay below one second.
 	usageInterval = 500 * time.Millisecond
-	// lastSeenInterval and agentUsesInterval are the intervals of the other flushes.
+	// lastSeenInterval, agentUsesInterval and refusalsInterval are the intervals of the other flushes.
 	lastSeenInterval  = 500 * time.Millisecond
 	agentUsesInterval = time.Second
+	refusalsInterval  = 5 * time.Second
 
 	// purgeDelay is the time from the start to the first purge. Most commands end before.
 	purgeDelay = 10 * time.Second
@@ -284,6 +286,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	})
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.flush, report) })
 	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.flush, report) })
+	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.refusals.flush, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
 	if s.Outbox.Enabled() {

@@ -15,6 +15,8 @@ type UsagePage struct {
 	Export  string      // URL of the CSV file
 	Sources []KeySource // of the key of the chart
 
+	Refusals []KeyRefusal // of the key of the chart
+
 	Columns []Column // of the table of keys, or of the sources of the key
 
 	Keys           []UsageRow // empty if the account had no keys in the period
@@ -50,6 +52,25 @@ type KeySource struct {
 	Requests            Count
 	Refused             bool // by the networks in a form
 	Perhaps             bool // because the networks have only some of the source's addresses
+}
+
+// MaxRefusals is how many refused requests the page has.
+func (UsagePage) MaxRefusals() int { return models.MaxKeyRefusals }
+
+// KeyRefusal is a refused request.
+type KeyRefusal struct {
+	models.KeyRefusal
+
+	Time Moment
+}
+
+// NewKeyRefusals formats refused requests.
+func NewKeyRefusals(refusals []models.KeyRefusal, now time.Time) []KeyRefusal {
+	rows := make([]KeyRefusal, len(refusals))
+	for i, one := range refusals {
+		rows[i] = KeyRefusal{KeyRefusal: one, Time: NewMoment(one.At, now)}
+	}
+	return rows
 }
 
 // NewKeySources formats sources.

@@ -122,6 +122,7 @@ func (cs *customers) handle(access models.Access, h keyedHandler) gin.HandlerFun
 		address := cs.clientAddress(c)
 		caller, err := cs.authenticate(c, address)
 		if err != nil {
+			cs.noteRefusal(c, caller, address, err)
 			return err
 		}
 		err = cs.serve(c, caller, address, access, h)
@@ -130,12 +131,37 @@ func (cs *customers) handle(access models.Access, h keyedHandler) gin.HandlerFun
 			case refused.Status == http.StatusForbidden:
 				cs.countRefusal(err)
 				cs.Store.API.CountRefusal(caller)
+				cs.noteRefusal(c, caller, address, err)
 			case refused.Code == problem.CodeLimitReached:
 				cs.Store.API.CountRefusal(caller)
+				cs.noteRefusal(c, caller, address, err)
 			}
 		}
 		return err
 	})
+}
+
+// noteRefusal keeps a refused request for the page of the caller's key, if it has one.
+func (cs *customers) noteRefusal(c *gin.Context, caller models.Principal, address netip.Addr, err error) {
+	route := methodOf(c) + " " + c.FullPath()
+	switch path, any := strings.CutSuffix(c.FullPath(), "/*rest"); {
+	case c.FullPath() == "":
+		route = methodOf(c) + " unknown path"
+	case any || AnyMethod(path):
+		route = path // the router sees every request to it as a GET
+	}
+	cs.Store.API.NoteRefusal(caller, models.Refusal{
+		Reason: problem.From(err).Reason, Route: route, RequestID: middleware.RequestIDOf(c),
+		From: usage.NewSource(address, c.Request.UserAgent()),
+	})
+}
+
+// methodOf returns the method of a request, without a long one that a client made up.
+func methodOf(c *gin.Context) string {
+	if len(c.Request.Method) > len(http.MethodOptions) {
+		return "Other"
+	}
+	return c.Request.Method
 }
 
 // serve calls h if the key is accepted from the address, has not reached its limit and has the

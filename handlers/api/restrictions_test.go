@@ -161,3 +161,27 @@ func TestKeyShowsItselfAndWhenItExpires(t *testing.T) {
 		}
 	})
 }
+
+func TestRefusedRequestsAreNotedWithTheirReasons(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		ctx := t.Context()
+		key, secret := c.key, c.secret
+		send := func(method, path string) string {
+			t.Helper()
+			return s.send(method, path, bearer(secret)).header.Get("X-Request-Id")
+		}
+		ids := []string{send(http.MethodGet, "/api/activity")}
+		modelstest.Value(s.store.Keys.Revoke(ctx, c.accountID, key.ID, "", models.Operator()))(t)
+		ids = append(ids, send(http.MethodPost, "/api/authorize/private?token=secret"), send("BREW-A-POT-OF-TEA", "/api/nothing/"+secret))
+		found := modelstest.Value(s.store.Keys.Refusals(ctx, c.accountID, key.ID))(t)
+		want := []string{"revoked Other unknown path", "revoked /api/authorize", "access GET /api/activity"}
+		if len(found) != len(want) {
+			t.Fatalf("%+v", found)
+		}
+		for i, one := range found {
+			if one.Reason+" "+one.Route != want[i] || one.RequestID != ids[len(ids)-1-i] || one.Address != "127.0.0.1" {
+				t.Errorf("%+v, want %s with %s", one, want[i], ids)
+			}
+		}
+	})
+}

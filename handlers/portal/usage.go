@@ -206,7 +206,9 @@ func (p *usagePages) addKey(c *gin.Context, page *templates.UsagePage, key model
 	}
 	page.Columns = sortTable(named, sourceColumns, order, columnRequests, sorted)
 	page.Sources = templates.NewKeySources(sources, p.Now())
-	return nil
+	refusals, err := p.keys.Refusals(c.Request.Context(), key.AccountID, key.ID)
+	page.Refusals = templates.NewKeyRefusals(refusals, p.Now())
+	return err
 }
 
 // hasMinutes reports whether the page has minutes of calls, which are counted by day.

@@ -156,3 +156,20 @@ func TestKeyWithoutUseFor30DaysIsListedAsUnused(t *testing.T) {
 		}
 	})
 }
+
+func TestPageOfAKeyShowsRefusedRequests(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{})
+	c, other := s.customer(t), s.customer(t)
+	key, _, err := s.store.Keys.Generate(t.Context(), c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
+	modelstest.Must(t, err)
+	page := "/usage?period=30d&key=" + key.ID.String()
+	c.get(page).is(http.StatusOK).says("No refused requests in the last 7 days.")
+	s.store.API.NoteRefusal(models.Principal{AccountID: c.account.ID, KeyID: key.ID}, models.Refusal{
+		Reason: "address", Route: "GET /api/agents", RequestID: "QX7", From: usage.NewSource(netip.MustParseAddr("192.0.2.7"), "<b>curl/8.5.0</b>"),
+	})
+	table := c.get(page).is(http.StatusOK).one("table", "Refused requests")
+	for _, part := range []string{"Time Reason Route Address Client Request ID", "address GET /api/agents 192.0.2.7 <b>curl/8.5.0</b> QX7"} {
+		table.says(part)
+	}
+	other.get(page).is(http.StatusNotFound)
+}

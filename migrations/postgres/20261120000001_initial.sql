@@ -195,6 +195,23 @@ END $$;
 CREATE TRIGGER api_key_sources_keep_most_used AFTER INSERT ON api_key_sources
     FOR EACH ROW WHEN (NEW.client <> '') EXECUTE FUNCTION keep_most_used_sources();
 
+-- The last 50 refused requests of each key of 7 days. The program deletes older ones when it writes.
+-- The addresses are personal data.
+CREATE TABLE api_key_refusals (
+    api_key_id uuid NOT NULL,
+    id         uuid NOT NULL,
+    at         timestamptz NOT NULL,
+    reason     text NOT NULL,
+    -- The method and the pattern of the path.
+    route      text NOT NULL,
+    -- As in api_key_sources.
+    address    text NOT NULL,
+    client     text NOT NULL,
+    request_id text NOT NULL,
+    PRIMARY KEY (api_key_id, id)
+);
+CREATE INDEX api_key_refusals_at ON api_key_refusals (at);
+
 -- When each key last used an agent: issued a widget token for it or authorized a request to it.
 CREATE TABLE api_key_agents (
     api_key_id uuid NOT NULL,

@@ -188,6 +188,23 @@ BEGIN
         ORDER BY requests, last_seen, address, client LIMIT 1);
 END;
 
+-- The last 50 refused requests of each key of 7 days. The program deletes older ones when it writes.
+-- The addresses are personal data.
+CREATE TABLE api_key_refusals (
+    api_key_id TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    at         TIMESTAMP NOT NULL,
+    reason     TEXT NOT NULL,
+    -- The method and the pattern of the path.
+    route      TEXT NOT NULL,
+    -- As in api_key_sources.
+    address    TEXT NOT NULL,
+    client     TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    PRIMARY KEY (api_key_id, id)
+) WITHOUT ROWID;
+CREATE INDEX api_key_refusals_at ON api_key_refusals (at);
+
 -- When each key last used an agent: issued a widget token for it or authorized a request to it.
 CREATE TABLE api_key_agents (
     api_key_id TEXT NOT NULL,

@@ -1,0 +1,93 @@
+package models_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// noteRefusals notes requests with a key that were refused, the request ids of which are numbers.
+func noteRefusals(s *models.Store, c customer, key uuid.UUID, first, n int) {
+	for i := range n {
+		s.API.NoteRefusal(models.Principal{AccountID: c.ID, KeyID: key}, models.Refusal{
+			Reason: "address", Route: "GET /api/agents", RequestID: fmt.Sprint(first + i), From: source("2001:db8::7:1", "curl/8.5.0 (x)"),
+		})
+	}
+}
+
+func (f *fixture) noted(t *testing.T, c customer, key models.Key) (ids []string) {
+	t.Helper()
+	for _, one := range modelstest.Value(f.Keys.Refusals(t.Context(), c.ID, key.ID))(t) {
+		if one.Reason != "address" || one.Route != "GET /api/agents" || one.Address != "2001:db8::/64" || one.Client != "curl/8.5.0" {
+			t.Errorf("%+v", one)
+		}
+		ids = append(ids, one.RequestID)
+	}
+	return ids
+}
+
+func TestLastRefusalsOfAKeyAreKept(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		key, _ := f.key(t, c)
+		lasts := func(newest, n int) {
+			t.Helper()
+			ids := f.noted(t, c, key)
+			if len(ids) != n || ids[0] != fmt.Sprint(newest) || ids[n-1] != fmt.Sprint(newest-n+1) {
+				t.Errorf("%d refusals: %v", len(ids), ids)
+			}
+		}
+		noteRefusals(f.Store, c, key.ID, 1, 3)
+		lasts(3, 3) // unwritten
+		must(t, f.FlushRefusals(t.Context()))
+		lasts(3, 3)
+		f.clock.Advance(time.Second)
+		f.briefly(t, models.Options{}, func(s *models.Store) { noteRefusals(s, c, key.ID, 4, 40) }) // of another instance, which stops
+		f.clock.Advance(time.Second)
+		noteRefusals(f.Store, c, key.ID, 44, 60)
+		lasts(103, 50)
+		must(t, f.FlushRefusals(t.Context()))
+		lasts(103, 50)
+		f.checkCount(t, 50, "SELECT count(*) FROM api_key_refusals")
+		if len(f.noted(t, other, key)) != 0 {
+			t.Error("another account sees the refusals")
+		}
+
+		f.clock.Advance(models.KeyRefusalsKept)
+		if ids := f.noted(t, c, key); len(ids) != 0 {
+			t.Errorf("after 7 days: %v", ids)
+		}
+		f.clock.Advance(time.Second)
+		must(t, f.Purge(t.Context()))
+		f.checkCount(t, 0, "SELECT count(*) FROM api_key_refusals")
+	})
+}
+
+// One account cannot use up the memory and the writes for the refusals of others, however many keys
+// it has, and a key that is gone leaves nothing.
+func TestRefusalsAreBounded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		for range 2000 {
+			noteRefusals(f.Store, c, uuid.New(), 1, 60)
+		}
+		if waiting := f.WaitingRefusals(); waiting != 10*models.MaxKeyRefusals {
+			t.Errorf("%d refusals wait", waiting)
+		}
+		key, _ := f.key(t, other)
+		noteRefusals(f.Store, other, key.ID, 1, 60)
+		must(t, f.FlushRefusals(t.Context()))
+		if waiting := f.WaitingRefusals(); waiting != 0 {
+			t.Errorf("%d refusals wait after the flush", waiting)
+		}
+		f.checkCount(t, 50, "SELECT count(*) FROM api_key_refusals")
+		if ids := f.noted(t, other, key); len(ids) != 50 || ids[0] != "60" {
+			t.Errorf("the other account has %v", ids)
+		}
+	})
+}
