@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 )
 
 // People are the users of accounts.
@@ -52,6 +53,23 @@ func (p *People) List(ctx context.Context, accountID uuid.UUID, page Page) (List
 	users := []User{}
 	err := page.byID(selectUsers(p.db, &users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
 	return cut(users, page), failed("list users", err)
+}
+
+// ListWithoutFactor is [People.List] for those who can sign in and have no second factor.
+func (p *People) ListWithoutFactor(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
+	users := []User{}
+	err := withoutFactor(page.byID(selectUsers(p.db, &users)), accountID).Scan(ctx)
+	return cut(users, page), failed("list users without a second factor", err)
+}
+
+// CountWithoutFactor returns the number of those whom [People.ListWithoutFactor] returns.
+func (p *People) CountWithoutFactor(ctx context.Context, accountID uuid.UUID) (int, error) {
+	n, err := withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Count(ctx)
+	return int(n), failed("count users without a second factor", err)
+}
+
+func withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
+	return q.Where("u.account_id = ? AND u.removed_at IS NULL AND u.disabled_at IS NULL AND NOT ("+hasFactor+")", accountID)
 }
 
 // Find returns one of the account's users, also a removed one, or [ErrUserNotFound].

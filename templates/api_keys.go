@@ -11,8 +11,15 @@ import (
 
 // APIKeysPage is /api-keys.
 type APIKeysPage struct {
-	Form APIKeyForm
-	List APIKeyList
+	Form       APIKeyForm
+	WorthALook []WorthALook
+	List       APIKeyList
+}
+
+// WorthALook is a link to a list of keys or people.
+type WorthALook struct {
+	URL, Text string
+	Current   bool // the page has this list
 }
 
 func (APIKeysPage) screen() screen {
@@ -113,8 +120,11 @@ func (APIKeyGenerated) fragment() string { return "api-key-generated" }
 type APIKeyList struct {
 	Orders  []APIKeyOrder
 	Keys    []APIKeyRow
+	Active  int    // the number of active keys, also of those that a filter leaves out
 	Limit   int    // of keys
-	Query   string // order of the list with its question mark; empty for the default
+	Show    string // the filter; empty: none
+	Shown   string // says what the shown keys have in common; empty without a filter
+	Query   string // order and filter of the list with their question mark; empty for the default
 	Version string // changes when the content of the list changes
 
 	Filterable bool // the list is long enough to need a filter
@@ -123,7 +133,7 @@ type APIKeyList struct {
 func (APIKeyList) fragment() string { return "api-key-list" }
 
 // Full reports whether the account has reached the limit.
-func (l APIKeyList) Full() bool { return len(l.Keys) >= l.Limit }
+func (l APIKeyList) Full() bool { return l.Active >= l.Limit }
 
 // APIKeyOrder is an order in which the list can be shown.
 type APIKeyOrder struct {

@@ -43,6 +43,8 @@ type PeopleList struct {
 	Next        string    // URL of the next page; empty on the last one
 	Paged       bool      // this is not the first page
 	Focused     bool      // the heading takes the focus
+
+	WithoutFactor bool // only people without two-step verification
 }
 
 func (PeopleList) fragment() string { return "people-list" }
@@ -65,7 +67,7 @@ func (l PeopleList) OneOwner() bool {
 			owners++
 		}
 	}
-	return owners == 1 && l.Next == "" && !l.Paged
+	return owners == 1 && l.Next == "" && !l.Paged && !l.WithoutFactor
 }
 
 // PersonRow is a user of the account.

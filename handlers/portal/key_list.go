@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,20 +96,28 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 		return templates.APIKeysPage{}, err
 	}
 	form.Full = len(active) >= models.MaxActiveKeys
+	worth, err := p.worthALook(c, active)
+	if err != nil {
+		return templates.APIKeysPage{}, err
+	}
 	list, err := p.listOf(c, active, replacements...)
-	return templates.APIKeysPage{Form: form, List: list}, err
+	return templates.APIKeysPage{Form: form, WorthALook: worth, List: list}, err
 }
 
 func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements ...templates.APIKeyRow) (templates.APIKeyList, error) {
-	order := keyOrderOf(c)
+	order, show, active := keyOrderOf(c), keyShowOf(c), keys
+	keys = show.among(keys, p.Now())
 	list := templates.APIKeyList{
-		Query: order.query(), Keys: make([]templates.APIKeyRow, len(keys)),
+		Query: listQuery(order, show), Keys: make([]templates.APIKeyRow, len(keys)), Active: len(active),
 		Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
+	}
+	if show != nil {
+		list.Show, list.Shown = show.id, fmt.Sprintf("%d %s.", len(keys), show.text(len(keys)))
 	}
 	for _, choice := range keyOrders {
 		list.Orders = append(list.Orders, templates.APIKeyOrder{ID: choice.id, Name: choice.name, Current: choice.id == order.id})
 	}
-	found, rows := rotations(keys, p.Now()), make([]*templates.APIKeyRow, len(keys))
+	found, rows := rotations(active, p.Now()), make([]*templates.APIKeyRow, len(keys))
 	order.sort(keys)
 	for i, key := range keys {
 		list.Keys[i] = p.row(key, found[key.ID])
@@ -196,12 +205,20 @@ func keyOrderOf(c *gin.Context) keyOrder {
 	return keyOrders[0]
 }
 
-// query returns the query string of the order with its question mark, or "" for the default.
-func (o keyOrder) query() string {
-	if o.id == keyOrders[0].id {
+// listQuery returns the query string of an order and a filter with its question mark, or "" for the
+// defaults.
+func listQuery(order keyOrder, show *keyShow) string {
+	query := url.Values{}
+	if order.id != keyOrders[0].id {
+		query.Set(paramSort, order.id)
+	}
+	if show != nil {
+		query.Set(paramShow, show.id)
+	}
+	if len(query) == 0 {
 		return ""
 	}
-	return "?" + paramSort + "=" + o.id
+	return "?" + query.Encode()
 }
 
 // editName shows the form for a new label in the row of a key.

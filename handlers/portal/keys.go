@@ -21,6 +21,7 @@ type keyPages struct {
 	keys   *models.Keys
 	agents *models.Agents
 	calls  *models.Calls
+	people *models.People
 }
 
 // The parameter focus names the button that opened the row. That button gets the focus again.

@@ -140,11 +140,20 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
-	users, err := p.people.List(ctx, session.AccountID, models.Page{After: after, Limit: peoplePerPage})
+	read, filtered := p.people.List, owns(session) && c.Query(paramShow) == showWithoutFactor
+	if filtered {
+		read = p.people.ListWithoutFactor
+	}
+	users, err := read(ctx, session.AccountID, models.Page{After: after, Limit: peoplePerPage})
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
-	list := templates.PeopleList{Manage: owns(session), Paged: after != uuid.Nil, Next: pageAfter(peoplePath, paramAfter, users.Next)}
+	list := templates.PeopleList{
+		Manage: owns(session), Paged: after != uuid.Nil, Next: pageAfter(peoplePath, paramAfter, users.Next), WithoutFactor: filtered,
+	}
+	if filtered && list.Next != "" {
+		list.Next += "&" + url.Values{paramShow: {showWithoutFactor}}.Encode()
+	}
 	for _, user := range users.Items {
 		list.People = append(list.People, p.row(c, user))
 	}
@@ -170,7 +179,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	if list.Manage {
 		page.Form = &templates.InvitationForm{Mails: p.Store.Outbox.Enabled()}
 	}
-	if !list.Paged {
+	if !list.Paged && !filtered {
 		page.List.Invitations, err = p.invitationRows(c)
 	}
 	return page, err

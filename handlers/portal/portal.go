@@ -78,7 +78,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	oidc := newOIDCClient(s)
 	return &Portal{
 		site:     s,
-		keys:     keyPages{site: s, keys: store.Keys, agents: store.Agents, calls: store.Calls},
+		keys:     keyPages{site: s, keys: store.Keys, agents: store.Agents, calls: store.Calls, people: store.People},
 		agents:   agentPages{site: s, agents: store.Agents, calls: store.Calls},
 		calls:    callPages{site: s, calls: store.Calls, keys: store.Keys, agents: store.Agents, accounts: store.Accounts},
 		usage:    usagePages{site: s, keys: store.Keys, calls: store.Calls},

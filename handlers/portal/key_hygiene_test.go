@@ -1,0 +1,77 @@
+package portal_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestWorthALookFiltersTheLists(t *testing.T) {
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		second := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID,
+			models.NewUser{Email: "second-" + c.email, Role: models.RoleMember}, models.Operator()))(t)
+		const day = models.Day
+		at := func(ago time.Duration) string { return time.Now().UTC().Add(-ago).Format("2006-01-02 15:04:05-07:00") }
+		age := func(label string, created, used time.Duration) {
+			t.Helper()
+			key := c.key(label)
+			modelstest.Exec(t, c.databaseURL, fmt.Sprintf("UPDATE api_keys SET created_at = '%s' WHERE id = '%s'", at(created), key.ID))
+			if used > 0 {
+				modelstest.Exec(t, c.databaseURL, fmt.Sprintf("INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES ('%s', '%s')", key.ID, at(used)))
+			}
+		}
+		age("new", 6*day, 0)
+		age("never", 8*day, 0)
+		age("busy", 100*day, day)
+		age("asleep", 100*day, 91*day)
+		age("old", 366*day, day)
+		age("ancient", 400*day, 100*day)
+
+		full := c.get("/api-keys").is(http.StatusOK)
+		for name, want := range map[string]struct {
+			href string
+			keys []string
+		}{
+			"1 key has never been used and is older than 7 days":                   {"/api-keys?show=never-used", []string{"never"}},
+			"2 keys have not been used for 90 days":                                {"/api-keys?show=unused", []string{"asleep", "ancient"}},
+			"2 keys have no expiry and no restrictions, and are older than a year": {"/api-keys?show=unrestricted", []string{"old", "ancient"}},
+		} {
+			full.one("link", name).with("href", want.href)
+			list := v.get(want.href).is(http.StatusOK)
+			list.one("link", "Show all keys").with("href", "/api-keys")
+			if !strings.Contains(list.text(), "6 of 100") {
+				t.Error("the count is not of all keys")
+			}
+			table := list.one("table", "Active API keys")
+			for _, label := range []string{"new", "never", "busy", "asleep", "old", "ancient"} {
+				shown := false
+				for _, one := range want.keys {
+					shown = shown || one == label
+				}
+				if found := strings.Contains(" "+table.text()+" ", " "+label+" "); found != shown {
+					t.Errorf("%s: %s is shown: %v", want.href, label, found)
+				}
+			}
+			// The list refreshes itself with the filter, and sorting keeps it.
+			if !strings.Contains(list.body, `hx-get="/api-keys/changes?`+strings.TrimPrefix(want.href, "/api-keys?")+`"`) {
+				t.Error("the list forgets the filter")
+			}
+		}
+		v.get("/api-keys?show=other").is(http.StatusOK).none("link", "Show all keys")
+
+		full.one("link", "2 people have no two-step verification").with("href", "/people?show=no-two-step")
+		people := v.get("/people?show=no-two-step").is(http.StatusOK)
+		people.says("Only people without two-step verification.")
+		people.says("second-" + c.email)
+		modelstest.Must(t, c.store.People.SetDisabled(t.Context(), second.Email, true))
+		c.get("/api-keys").one("link", "1 person has no two-step verification")
+		if strings.Contains(v.get("/people?show=no-two-step").text(), second.Email) {
+			t.Error("the list has a disabled user")
+		}
+	})
+}
