@@ -127,6 +127,9 @@ type APIKeyList struct {
 	Query   string // order and filter of the list with their question mark; empty for the default
 	Version string // changes when the content of the list changes
 
+	// Steps lead a new account to its first request; nil: a key has been used, or was revoked.
+	Steps []FirstStep
+
 	Filterable bool // the list is long enough to need a filter
 }
 
@@ -134,6 +137,12 @@ func (APIKeyList) fragment() string { return "api-key-list" }
 
 // Full reports whether the account has reached the limit.
 func (l APIKeyList) Full() bool { return l.Active >= l.Limit }
+
+// FirstStep is a step to the first request of an account.
+type FirstStep struct {
+	Name, Text, URL string
+	Done, Current   bool // Current: the first one that is not done
+}
 
 // APIKeyOrder is an order in which the list can be shown.
 type APIKeyOrder struct {

@@ -91,3 +91,28 @@ func (p *keyPages) worthALook(c *gin.Context, keys []models.KeyUsage) ([]templat
 	add(people, peoplePath, showWithoutFactor, text)
 	return links, err
 }
+
+// firstSteps returns the steps of a new account to its first request. They end when a key has been
+// used or has ended.
+func (p *keyPages) firstSteps(c *gin.Context, active []models.KeyUsage) ([]templates.FirstStep, error) {
+	account := sessionFrom(c).AccountID
+	if slices.ContainsFunc(active, func(key models.KeyUsage) bool { return key.LastUsedAt != nil }) {
+		return nil, nil
+	}
+	ended, err := p.keys.Revoked(c.Request.Context(), account, models.Page{Limit: 1})
+	if err != nil || len(ended.Items) > 0 {
+		return nil, err
+	}
+	agents, err := p.agents.List(c.Request.Context(), account, models.Page{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	steps := []templates.FirstStep{
+		{Name: "Create an agent", Text: "Your visitors talk to it.", URL: agentsPath, Done: len(agents.Items) > 0},
+		{Name: "Generate an API key", Text: "Your server authenticates with it.", URL: homePath + "#label", Done: len(active) > 0},
+		{Name: "Send the first request", Text: "Integrate has examples. This list notices the request.", URL: "/integrate"},
+	}
+	next := slices.IndexFunc(steps, func(step templates.FirstStep) bool { return !step.Done })
+	steps[next].Current = true
+	return steps, nil
+}

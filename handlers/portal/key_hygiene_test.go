@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -73,5 +75,34 @@ func TestWorthALookFiltersTheLists(t *testing.T) {
 		if strings.Contains(v.get("/people?show=no-two-step").text(), second.Email) {
 			t.Error("the list has a disabled user")
 		}
+	})
+}
+
+func TestFirstStepsTickThemselvesOff(t *testing.T) {
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		done := func(want int) {
+			t.Helper()
+			page := v.get("/api-keys").is(http.StatusOK)
+			page.one("link", "Create an agent").with("href", "/agents")
+			page.one("link", "Generate an API key")
+			page.one("link", "Send the first request").with("href", "/integrate")
+			if got := strings.Count(page.body, " data-done>"); got != want || strings.Count(page.body, `aria-current="step"`) != 1 {
+				t.Errorf("%d steps are done, want %d:\n%s", got, want, page.body)
+			}
+		}
+		done(0)
+		modelstest.Value(c.store.Agents.Create(t.Context(), c.account.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, models.Operator()))(t)
+		done(1)
+		key, secret := c.newKey("prod", uuid.Nil)
+		done(2)
+		seen := c.fragments().get("/api-keys/changes").is(http.StatusOK)
+		_, err := c.store.API.Authenticate(t.Context(), secret, models.Source{})
+		modelstest.Must(t, err)
+		changed := c.fragments().get("/api-keys/changes?seen=" + seen.byID("api-key-seen").attr("value"))
+		changed.none("link", "Send the first request") // the list has fetched it
+		v.get("/api-keys").none("link", "Create an agent")
+		// They do not come back.
+		modelstest.Value(c.store.Keys.Revoke(t.Context(), c.account.ID, key.ID, "", models.Operator()))(t)
+		v.get("/api-keys").none("link", "Create an agent")
 	})
 }

@@ -126,7 +126,11 @@ func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements .
 	if err := p.addCallLimits(c, sessionFrom(c).AccountID, rows...); err != nil {
 		return list, err
 	}
-	list.Version = versionOf(list.Keys)
+	var err error
+	if list.Steps, err = p.firstSteps(c, active); err != nil {
+		return list, err
+	}
+	list.Version = versionOf([]any{list.Keys, list.Steps})
 	chosen := selected(c.QueryArray(paramSelected))
 	for i, row := range list.Keys {
 		list.Keys[i].Selected = slices.Contains(chosen, row.ID)
