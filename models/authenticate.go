@@ -76,7 +76,8 @@ func (p Principal) Waited() time.Duration { return p.waited }
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
 // [ErrKeyUnknown], [ErrKeyRevoked], a [*KeyExpiredError], [ErrAccountDisabled] or [ErrUnavailable].
-// With an error the principal has at most the account, the id and the expiry of the refused key. All of this takes at most
+// With an error the principal has at most the account, the id and the expiry of the refused key.
+// All of this takes at most
 // [Timeout]. Then the caller must check the address of the client with [Principal.AllowsAddress],
 // and count its refusals with [API.CountRefusal].
 func (a *API) Authenticate(ctx context.Context, key string, from Source) (Principal, error) {

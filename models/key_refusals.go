@@ -149,8 +149,8 @@ func (r *keyRefusals) remove(written []KeyRefusal) {
 	}
 }
 
-// Refusals returns the last refused requests of one of the account's keys, the newest first: at most
-// 50 of the last 7 days, with the unwritten ones of this instance.
+// Refusals returns the last refused requests of one of the account's keys, the newest first: at
+// most 50 of the last 7 days, with the unwritten ones of this instance.
 func (k *Keys) Refusals(ctx context.Context, accountID, keyID uuid.UUID) ([]KeyRefusal, error) {
 	// Before the statement, so that none is missed that is written meanwhile.
 	unwritten, since := k.refusals.of(accountID, keyID), k.db.Now().Add(-KeyRefusalsKept)

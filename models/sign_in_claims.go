@@ -18,8 +18,8 @@ type IdentityAccess struct {
 // the identity has no user and its email is verified, WithClaims adds one. It gives the user the
 // role of the claims, but the last owner stays an owner, which the activity says.
 //
-// If the claims are missing or invalid, or name another account than the user's, nothing changes and
-// the error is [ErrNoAccess]. If another user has the email, it is [ErrIdentityNotFound], unless
+// If the claims are missing or invalid, or name another account than the user's, nothing changes
+// and the error is [ErrNoAccess]. If another user has the email, it is [ErrIdentityNotFound], unless
 // trustEmail is set, as in [SignIn.WithIdentity]. It may also be [ErrSignInDisabled].
 func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	access := identity.Access
@@ -31,23 +31,7 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 		if err := tx.lockAccount(ctx, access.AccountID); err != nil {
 			return SignedIn{}, err
 		}
-		account, err := findAccount(ctx, tx, access.AccountID)
-		if errors.Is(err, ErrAccountNotFound) {
-			err = ErrNoAccess
-		}
-		if err != nil {
-			return SignedIn{}, err
-		}
-		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
-		switch {
-		case errors.Is(err, ErrIdentityNotFound):
-			user, err = s.addClaimed(ctx, tx, account, identity)
-		case err == nil && user.AccountID != account.ID:
-			err = ErrNoAccess
-		}
-		if err == nil && (user.Disabled || account.DisabledAt != nil) {
-			err = ErrSignInDisabled
-		}
+		user, connected, err := s.userOfClaims(ctx, tx, identity, trustEmail)
 		if err != nil {
 			return SignedIn{}, err
 		}
@@ -65,6 +49,29 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 		}
 		return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
 	})
+}
+
+// userOfClaims returns the user of an identity, whom it adds if there is none, and whether they were
+// connected before.
+func (s *SignIn) userOfClaims(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
+	account, err := findAccount(ctx, tx, identity.Access.AccountID)
+	if errors.Is(err, ErrAccountNotFound) {
+		err = ErrNoAccess
+	}
+	if err != nil {
+		return User{}, false, err
+	}
+	user, connected, err = userOfIdentity(ctx, tx, identity, trustEmail)
+	switch {
+	case errors.Is(err, ErrIdentityNotFound):
+		user, err = s.addClaimed(ctx, tx, account, identity)
+	case err == nil && user.AccountID != account.ID:
+		err = ErrNoAccess
+	}
+	if err == nil && (user.Disabled || account.DisabledAt != nil) {
+		err = ErrSignInDisabled
+	}
+	return user, connected, err
 }
 
 // addClaimed adds the user of an identity that has none.

@@ -265,7 +265,8 @@ const (
 	// The portal promises that the last use of a key is on disk within one second.
 	// usageInterval plus the duration of a flush must therefore stay below one second.
 	usageInterval = 500 * time.Millisecond
-	// lastSeenInterval, agentUsesInterval and refusalsInterval are the intervals of the other flushes.
+	// lastSeenInterval, agentUsesInterval and refusalsInterval are the intervals of the other
+	// flushes.
 	lastSeenInterval  = 500 * time.Millisecond
 	agentUsesInterval = time.Second
 	refusalsInterval  = 5 * time.Second

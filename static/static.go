@@ -77,8 +77,8 @@ func NewAsset(contentType, cache string, content []byte) Asset {
 	}
 }
 
-// NewHashed returns a file that browsers may cache forever, and its name, which differs for different
-// content.
+// NewHashed returns a file that browsers may cache forever, and its name, which differs for
+// different content.
 func NewHashed(name, extension, contentType string, content []byte) (string, Asset) {
 	asset := NewAsset(contentType, "public, max-age=31536000, immutable", content)
 	return name + "." + strings.Trim(asset.etag, `"`) + extension, asset

@@ -39,7 +39,7 @@ type Mail struct {
 	EmailFreed bool // see [models.Mail.EmailFreed]
 
 	HomeURL string     // of the platform; may be empty
-	Logo    string     // URL of the picture in the email; may be empty
+	Logo    bool       // the email has a picture with the id "logo.png"
 	Colors  MailColors // of the button; zero: the portal's own
 
 	Keys     []MailKey // that expire or leaked; nil unless the mail is about them
@@ -93,7 +93,7 @@ type Mails struct {
 type mailLayout struct {
 	Product, BaseURL, Subject, Link, Action, HomeURL string
 
-	Logo html.URL
+	Logo bool
 	MailColors
 
 	Paragraphs [][]string // lines of each paragraph
@@ -155,7 +155,7 @@ func (m *Mails) Render(mail Mail) (MailContent, error) {
 		Product: mail.Product, BaseURL: mail.BaseURL, Subject: parts["subject"], Link: parts["link"], Action: parts["action"],
 		Paragraphs: paragraphs(parts["body"]), Footnote: paragraphs(parts["footnote"]),
 		HomeURL: mail.HomeURL, MailColors: cmp.Or(mail.Colors, mailColors),
-		Logo: html.URL(mail.Logo), //nolint:gosec // the mailer's own, of the scheme cid
+		Logo: mail.Logo,
 	})
 	if err != nil {
 		return MailContent{}, fmt.Errorf("render %s: %w", mail.Kind, err)

@@ -144,10 +144,10 @@ func (cs *customers) handle(access models.Access, h keyedHandler) gin.HandlerFun
 // noteRefusal keeps a refused request for the page of the caller's key, if it has one.
 func (cs *customers) noteRefusal(c *gin.Context, caller models.Principal, address netip.Addr, err error) {
 	route := methodOf(c) + " " + c.FullPath()
-	switch path, any := strings.CutSuffix(c.FullPath(), "/*rest"); {
+	switch path, anything := strings.CutSuffix(c.FullPath(), "/*rest"); {
 	case c.FullPath() == "":
 		route = methodOf(c) + " unknown path"
-	case any || AnyMethod(path):
+	case anything || AnyMethod(path):
 		route = path // the router sees every request to it as a GET
 	}
 	cs.Store.API.NoteRefusal(caller, models.Refusal{

@@ -141,7 +141,7 @@ func (o *operators) createSignInLink(c *gin.Context) error {
 			return body, err
 		}
 		link, err := create(ctx)
-		return signInLinkBody{o.signInLink(link.Token, page), link.ExpiresAt, link.UserID}, err
+		return signInLinkBody{URL: o.signInLink(link.Token, page), ExpiresAt: link.ExpiresAt, UserID: link.UserID}, err
 	})
 	return send(c, http.StatusCreated, link, err)
 }

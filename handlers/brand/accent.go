@@ -30,8 +30,8 @@ var (
 )
 
 var (
-	white = Color{255, 255, 255}
-	black = Color{0, 0, 0}
+	white = Color{R: 255, G: 255, B: 255}
+	black = Color{}
 )
 
 // NewAccent returns the shades of a color such as #0b6b4e. If text in this color on the page, or
@@ -85,7 +85,7 @@ func parseColor(value string) (Color, error) {
 		return Color{}, errors.New("write the color as # and six hexadecimal digits, such as #0b6b4e")
 	}
 	n, err := strconv.ParseUint(value[1:], 16, 32)
-	return Color{uint8(n >> 16), uint8(n >> 8), uint8(n)}, err //nolint:gosec // cut on purpose
+	return Color{R: uint8(n >> 16), G: uint8(n >> 8), B: uint8(n)}, err //nolint:gosec // cut on purpose
 }
 
 func mustParse(value string) Color {
@@ -103,7 +103,7 @@ func (c Color) String() string { return strings.ToLower(fmt.Sprintf("#%02x%02x%0
 func (c Color) mixed(with Color, share float64) Color {
 	share = min(share, 1)
 	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-share) + float64(b)*share)) }
-	return Color{mix(c.R, with.R), mix(c.G, with.G), mix(c.B, with.B)}
+	return Color{R: mix(c.R, with.R), G: mix(c.G, with.G), B: mix(c.B, with.B)}
 }
 
 // luminance is the relative luminance (WCAG 2.2).

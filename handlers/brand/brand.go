@@ -37,7 +37,7 @@ func (l *Logo) IsSVG() bool { return l.Extension == ".svg" }
 
 // ReadLogo reads a file and decides by its content what it is. The error says what is wrong.
 func ReadLogo(path string) (*Logo, error) {
-	file, err := os.Open(path)
+	file, err := os.Open(path) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +49,10 @@ func ReadLogo(path string) (*Logo, error) {
 	case len(content) > MaxLogo:
 		return nil, fmt.Errorf("%s is larger than %d KiB", path, MaxLogo>>10)
 	}
-	logo := &Logo{content, "image/svg+xml", ".svg"}
+	logo := &Logo{Content: content, ContentType: "image/svg+xml", Extension: ".svg"}
 	problem := checkSVG(content)
 	if bytes.HasPrefix(content, []byte("\x89PNG\r\n\x1a\n")) {
-		logo = &Logo{content, "image/png", ".png"}
+		logo = &Logo{Content: content, ContentType: "image/png", Extension: ".png"}
 		problem = checkPNG(content)
 	}
 	if problem != nil {

@@ -203,7 +203,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	message.SetGenHeaderPreformatted(gomail.HeaderSubject, foldedSubject(content.Subject+" – "+m.Product))
 	message.SetBodyString(gomail.TypeTextPlain, content.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, content.HTML)
-	if logo != "" {
+	if logo {
 		err := message.EmbedReader(logoName, bytes.NewReader(m.Brand.Logo.Content), gomail.WithFileContentID(logoName),
 			gomail.WithFileContentType(gomail.ContentType(m.Brand.Logo.ContentType)))
 		if err != nil {
@@ -215,12 +215,10 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 
 const logoName = "logo.png"
 
-// brand returns the address of the logo in a mail, which has the logo as a part, and the colors. An
+// brand reports whether mails have the logo as a part, and returns the colors. An
 // SVG is left out: few email programs show one, and filters take it for an attack.
-func (m *Mailer) brand() (logo string, colors templates.MailColors) {
-	if m.Brand.Logo != nil && !m.Brand.Logo.IsSVG() {
-		logo = "cid:" + logoName
-	}
+func (m *Mailer) brand() (logo bool, colors templates.MailColors) {
+	logo = m.Brand.Logo != nil && !m.Brand.Logo.IsSVG()
 	if a := m.Brand.Accent; a != nil {
 		colors = templates.MailColors{
 			Button: a.Light.Accent.String(), OnButton: a.Light.On.String(), DarkButton: a.Dark.Accent.String(), DarkOnButton: a.Dark.On.String(),

@@ -162,14 +162,8 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 		if err != nil {
 			return templates.PeoplePage{}, err
 		}
-		decided, err := p.people.RolesFromProvider(ctx, session.AccountID)
-		if err != nil {
+		if err := p.addRolesFrom(c, &list); err != nil {
 			return templates.PeoplePage{}, err
-		}
-		for _, id := range decided {
-			if row := list.Row(id); row != nil {
-				row.RoleFrom = p.Provider.Name
-			}
 		}
 		if row := list.Row(last); row != nil {
 			row.LastOwner = true
@@ -183,6 +177,17 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 		page.List.Invitations, err = p.invitationRows(c)
 	}
 	return page, err
+}
+
+// addRolesFrom notes in a list whose role the identity provider decides.
+func (p *peoplePages) addRolesFrom(c *gin.Context, list *templates.PeopleList) error {
+	decided, err := p.people.RolesFromProvider(c.Request.Context(), sessionFrom(c).AccountID)
+	for _, id := range decided {
+		if row := list.Row(id); row != nil {
+			row.RoleFrom = p.Provider.Name
+		}
+	}
+	return err
 }
 
 func (p *peoplePages) row(c *gin.Context, user models.User) templates.PersonRow {

@@ -6,6 +6,7 @@ import (
 	_ "embed" // for the server
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -137,12 +138,12 @@ func parse(m *Mail, data string) error {
 	if m.Subject, err = new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject")); err != nil {
 		return err
 	}
-	return m.parseParts(message.Header.Get("Content-Type"), message.Body)
+	return parseParts(m, message.Header.Get("Content-Type"), message.Body)
 }
 
 // parseParts reads the parts of a multipart body. A picture is read as the only thing that is no
 // text.
-func (m *Mail) parseParts(contentType string, content io.Reader) error {
+func parseParts(m *Mail, contentType string, content io.Reader) error { //nolint:gocognit // a case for each kind of part
 	_, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (m *Mail) parseParts(contentType string, content io.Reader) error {
 	parts := multipart.NewReader(content, parameters["boundary"])
 	for {
 		part, err := parts.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -158,7 +159,7 @@ func (m *Mail) parseParts(contentType string, content io.Reader) error {
 		}
 		partType := part.Header.Get("Content-Type")
 		if strings.HasPrefix(partType, "multipart/") {
-			if err := m.parseParts(partType, part); err != nil {
+			if err := parseParts(m, partType, part); err != nil {
 				return err
 			}
 			continue
