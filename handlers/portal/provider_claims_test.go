@@ -70,7 +70,7 @@ func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
 		}
 		// The email of another user connects nothing without the trust in it.
 		taken := s.visitor(t).signInAs(strings.Join([]string{other.email, other.account.ID.String(), "member"}, "|"))
-		taken.is(http.StatusForbidden).one("alert", "No user here is connected")
+		taken.is(http.StatusForbidden).one("alert", "isn’t linked to a user here")
 		// An invitation offers no provider.
 		_, token, err := s.store.Invitations.Create(t.Context(), other.account.ID, "new-"+email, models.RoleMember, models.Operator())
 		modelstest.Must(t, err)
