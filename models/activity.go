@@ -50,6 +50,7 @@ const (
 	ActionKeyGenerated  Action = "api_key.generated"
 	ActionKeyRenamed    Action = "api_key.renamed"
 	ActionKeyRestricted Action = "api_key.restricted"
+	ActionKeyTrusted    Action = "api_key.trust_changed" // its trust rule was saved
 	ActionKeyRevoked    Action = "api_key.revoked"
 	ActionKeyLeaked     Action = "api_key.leaked" // revoked, because it was reported as leaked
 	ActionAgentCreated  Action = "agent.created"

@@ -131,6 +131,57 @@ func (a *API) CountRefusal(p Principal) {
 	a.usage.Count(p.AccountID, p.KeyID, Source{}, p.usedAt, -1, 1)
 }
 
+// AuthenticateAccess is [API.Authenticate] for the access token, with these verified claims, of a
+// key without a secret. It also returns [ErrTrustChanged] if the key's trust rule was saved since the
+// token was issued.
+func (a *API) AuthenticateAccess(ctx context.Context, claims widget.AccessClaims, from Source) (Principal, error) {
+	found, caller, err := a.lookUpAccess(ctx, claims)
+	if found.ID == uuid.Nil {
+		return Principal{}, err
+	}
+	if err != nil {
+		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
+		return Principal{limits: found.Restrictions}, err
+	}
+	caller.usedAt = a.db.Now()
+	a.usage.Count(found.AccountID, found.ID, from, caller.usedAt, 1, 0)
+	return caller, nil
+}
+
+// CheckAccess returns the error of [API.AuthenticateAccess] without counting a use of the key.
+func (a *API) CheckAccess(ctx context.Context, claims widget.AccessClaims) error {
+	_, _, err := a.lookUpAccess(ctx, claims)
+	return err
+}
+
+// lookUpAccess returns the key of an access token, zero if it is unknown or the database does not
+// answer, and its principal or the reason to refuse it.
+func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (authn.Key, Principal, error) {
+	if claims.KeyID == uuid.Nil || claims.Rule == uuid.Nil {
+		return authn.Key{}, Principal{}, widget.ErrInvalid
+	}
+	if a.db.tracer != nil {
+		var span trace.Span
+		ctx, span = a.startSpan(ctx)
+		defer span.End()
+	}
+	started := time.Now()
+	found, epoch, err := a.authn.LookupID(ctx, claims.KeyID)
+	switch {
+	case errors.Is(err, authn.ErrKeyUnknown):
+		return authn.Key{}, Principal{}, ErrKeyRevoked
+	case err != nil:
+		return authn.Key{}, Principal{}, failed("authenticate an access token", err)
+	case found.AccountID != claims.AccountID:
+		return authn.Key{}, Principal{}, widget.ErrInvalid
+	case !found.Active:
+		return found, Principal{}, inactive(found)
+	case found.Restrictions == nil || found.Restrictions.Trust != claims.Rule:
+		return found, Principal{}, ErrTrustChanged
+	}
+	return found, newPrincipal(found, epoch, started), nil
+}
+
 // AuthenticateToken returns the principal of a widget token with these verified claims. Like
 // [API.Authenticate] it asks the database, but it does not count the request as a use of the key.
 // [API.CheckAgent] checks the token's agent.

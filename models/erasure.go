@@ -46,10 +46,12 @@ var columns = map[string]map[fate]string{
 	"agents": {kept: "id account_id created_at paused_at", searched: "name"},
 	"api_keys": {
 		kept: "id account_id key_hash last_four form_id replaces_id created_by created_at revoked_at leak_reporter expires_at lifetime " +
-			"expiry_warned_at agents limits access",
+			"expiry_warned_at agents limits access credential trust_version",
 		searched: "label leak_url note revocation_reason",
-		ofOthers: "networks",
+		ofOthers: "networks trust trust_pins",
 	},
+	"exchanges":            {kept: "id api_key_id at", ofOthers: "reason address"},
+	"used_tokens":          {kept: "token_hash expires_at"},
 	"api_key_last_uses":    {kept: "api_key_id used_at hour requests refusals"},
 	"api_key_hourly_usage": {kept: "api_key_id hour requests refusals"},
 	"api_key_daily_usage":  {kept: "api_key_id day requests refusals"},

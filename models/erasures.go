@@ -144,6 +144,7 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 		{table: "api_key_sources", key: "api_key_id, day, address, client", where: ofKeys},
 		{table: "api_key_refusals", key: "api_key_id, id", where: ofKeys},
 		{table: "api_key_agents", key: "api_key_id, agent_id", where: ofKeys},
+		{table: "exchanges", key: "id", where: ofKeys},
 		{table: "limit_notices", key: "subject_id, month, percent", where: ofSubjects},
 		{table: "call_totals", key: "subject_id, day", where: ofSubjects},
 		{table: "calls", key: "id", where: "account_id = ?0"},

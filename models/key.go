@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/workload"
 )
 
 // Key is an API key without its value.
@@ -18,7 +20,7 @@ type Key struct {
 	ID         uuid.UUID `bun:",pk"`
 	AccountID  uuid.UUID
 	Label      string
-	KeyHash    []byte // SHA-256 of the whole key
+	KeyHash    []byte // SHA-256 of the whole key; nil: it has no secret
 	LastFour   string
 	Access     Access
 	FormID     uuid.UUID // of the form that generated the key
@@ -38,6 +40,13 @@ type Key struct {
 	Limits         Limits         `bun:",nullzero"` // of its calls
 	Note           string
 
+	Credential Credential
+	// The trust rule of a key without a secret, and a random value that changes whenever it is
+	// saved, which ends the access tokens from before; nil for other keys.
+	Trust        *workload.Rule    `bun:",nullzero"`
+	TrustVersion *uuid.UUID        `bun:",nullzero"`
+	TrustPins    map[string]string `bun:",nullzero"` // claims of the first token; nil: none yet
+
 	RevocationReason string // may be empty
 
 	// RevokedBy is the email of the user who revoked the key, or "Operator". It is empty if
@@ -48,7 +57,30 @@ type Key struct {
 }
 
 // Masked returns the key as lists show it, such as nas_...a1B2.
-func (k Key) Masked() string { return mask(k.LastFour) }
+func (k Key) Masked() string {
+	if k.IsWorkload() {
+		return withoutSecret
+	}
+	return mask(k.LastFour)
+}
+
+// Credential is how clients prove that they may use a key. It is chosen when the key is generated
+// and never changes.
+type Credential string
+
+const (
+	// CredentialSecret is the value of the key.
+	CredentialSecret Credential = "secret"
+	// CredentialWorkload is a token that the platform of a workload issues to it, in place of a
+	// stored value.
+	CredentialWorkload Credential = "workload"
+)
+
+// withoutSecret stands for the value of a key that has none.
+const withoutSecret = "Workload identity"
+
+// IsWorkload reports whether the key has a trust rule in place of a secret.
+func (k Key) IsWorkload() bool { return k.Credential == CredentialWorkload }
 
 // Access is what a key is for. It is chosen when the key is generated and never changes.
 type Access string

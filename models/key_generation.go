@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/workload"
 )
 
 // NewKey is the input of [Keys.Generate].
@@ -17,25 +19,36 @@ type NewKey struct {
 	Access   Access    // empty: [AccessAgents]
 	Replaces uuid.UUID // an active key of the same account, in a rotation; zero if none
 
+	Trust *workload.Rule // the rule of a key without a secret; nil: the key has one
+
 	// A key that replaces another one has its access, restrictions and note in place of these.
 	Restrictions Restrictions
 	Note         string // at most 500 characters
 }
 
 // Generate creates a key, records the activity, and returns the key and its secret, which is stored
-// nowhere and cannot be read again.
+// nowhere and cannot be read again. The secret of a key with a trust rule is empty.
 //
 // The error may be an [*InvalidError] for the field "label", "access", "expires", "agents",
-// "networks" or "note", those of [CheckLimits], or several joined, a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace,
-// [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
+// "networks" or "note", those of [CheckLimits] and [Keys.CheckTrust], or several joined, a
+// [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound],
+// [ErrKeyAlreadyRevoked] or [ErrKeyWithoutSecret].
 func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
 	label, invalidLabel := cleanName("label", "Label", n.Label)
 	note, invalidNote := cleanNote("note", "Note", n.Note)
-	secret := newKeySecret()
-	hash := hashKey(secret)
 	key := Key{
-		ID: newID(), AccountID: accountID, Label: label, KeyHash: hash[:],
-		LastFour: secret[keyLength-4:], FormID: n.FormID, Access: cmp.Or(n.Access, AccessAgents), CreatedAt: k.db.Now(), Note: note,
+		ID: newID(), AccountID: accountID, Label: label, FormID: n.FormID,
+		Access: cmp.Or(n.Access, AccessAgents), CreatedAt: k.db.Now(), Note: note,
+	}
+	var secret string
+	var invalidTrust error
+	if n.Trust != nil {
+		key.Credential = CredentialWorkload
+		invalidTrust = k.trust(&key, *n.Trust)
+	} else {
+		secret = newKeySecret()
+		hash := hashKey(secret)
+		key.Credential, key.KeyHash, key.LastFour = CredentialSecret, hash[:], secret[keyLength-4:]
 	}
 	if n.Replaces != uuid.Nil {
 		key.ReplacesID = &n.Replaces
@@ -50,24 +63,31 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 		if err := k.checkNew(ctx, tx, n, accountID); err != nil {
 			return err
 		}
-		if err := errors.Join(invalidLabel, invalidNote, k.restrictNew(ctx, tx, n, &key)); err != nil {
+		if err := errors.Join(invalidLabel, invalidNote, invalidTrust, k.restrictNew(ctx, tx, n, &key)); err != nil {
 			return err
 		}
-		if err := tx.Insert(ctx, &key); err != nil {
-			return err
-		}
-		detail, err := describeChange(ctx, tx, nil, &key)
-		if err != nil {
-			return err
-		}
-		return tx.Record(ctx, actor, Activity{
-			AccountID: accountID, Action: ActionKeyGenerated, SubjectID: &key.ID, Label: key.Label, Detail: detail,
-		})
+		return insertKey(ctx, tx, key, actor)
 	})
 	if err != nil {
 		return Key{}, "", err
 	}
 	return key, secret, nil
+}
+
+// insertKey inserts a key and records the activity. If the id is taken, the error is
+// [ErrKeyIDTaken].
+func insertKey(ctx context.Context, tx Tx, key Key, actor Actor) error {
+	result, err := tx.NewInsert().Model(&key).On("CONFLICT (id) DO NOTHING").Exec(ctx)
+	if err := unlessAffected(result, err, ErrKeyIDTaken); err != nil {
+		return err
+	}
+	detail, err := describeChange(ctx, tx, nil, &key)
+	if err != nil {
+		return err
+	}
+	return tx.Record(ctx, actor, Activity{
+		AccountID: key.AccountID, Action: ActionKeyGenerated, SubjectID: &key.ID, Label: key.Label, Detail: detail,
+	})
 }
 
 // restrictNew sets the restrictions of a new key: those of the key that it replaces, or else those
@@ -85,6 +105,9 @@ func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error
 	replaced, err := k.lockActive(ctx, tx, key.AccountID, n.Replaces)
 	if err != nil {
 		return err
+	}
+	if replaced.IsWorkload() {
+		return ErrKeyWithoutSecret
 	}
 	key.Access, key.Note = replaced.Access, replaced.Note
 	key.Agents, key.Networks, key.Limits = replaced.Agents, replaced.Networks, replaced.Limits
@@ -105,6 +128,11 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
+	return k.checkCount(ctx, tx, accountID)
+}
+
+// checkCount returns [ErrKeyLimit] if the account has too many keys for another one.
+func (k *Keys) checkCount(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 	active, err := k.whereActive(tx.NewSelect().Model((*Key)(nil))).Where("account_id = ?", accountID).Count(ctx)
 	if err == nil && active >= MaxActiveKeys {
 		return ErrKeyLimit

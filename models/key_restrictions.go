@@ -43,19 +43,29 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 			return Key{}, err
 		}
 		key.Note = note
-		detail, err := describeChange(ctx, tx, &old, &key)
-		if err != nil || detail == "" {
-			return key, err
-		}
 		if stale {
+			detail, err := describeChange(ctx, tx, &old, &key)
+			if err != nil || detail == "" {
+				return key, err
+			}
 			return old, committedError{ErrKeyRestricted} // so that the caller gets the key
 		}
-		if err := tx.Update(ctx, &key, "expires_at", "lifetime", "expiry_warned_at", "agents", "networks", "limits", "note"); err != nil {
-			return Key{}, err
-		}
-		return key, tx.Record(ctx, actor, Activity{
-			AccountID: accountID, Action: ActionKeyRestricted, SubjectID: &id, Label: key.Label, Detail: detail,
-		})
+		return saveRestrictions(ctx, tx, old, key, actor)
+	})
+}
+
+// saveRestrictions writes the restrictions and the note of a key and records the old and new values,
+// unless nothing has changed.
+func saveRestrictions(ctx context.Context, tx Tx, old, key Key, actor Actor) (Key, error) {
+	detail, err := describeChange(ctx, tx, &old, &key)
+	if err != nil || detail == "" {
+		return key, err
+	}
+	if err := tx.Update(ctx, &key, "expires_at", "lifetime", "expiry_warned_at", "agents", "networks", "limits", "note"); err != nil {
+		return Key{}, err
+	}
+	return key, tx.Record(ctx, actor, Activity{
+		AccountID: key.AccountID, Action: ActionKeyRestricted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
 }
 
@@ -164,6 +174,8 @@ func describeChange(ctx context.Context, tx Tx, old, key *Key) (string, error) {
 		{"Agents", listText(old.Agents, "all", agent), listText(key.Agents, "all", agent)},
 		{"Networks", listText(old.Networks, "any", netip.Prefix.String), listText(key.Networks, "any", netip.Prefix.String)},
 		{"Limits", old.Limits.String(), key.Limits.String()},
+		{"Credential", credentialText(old.Credential), credentialText(key.Credential)},
+		{"Trust rule", trustText(old.Trust), trustText(key.Trust)},
 		{"Note", quoted(old.Note), quoted(key.Note)},
 	} {
 		switch {
@@ -215,6 +227,13 @@ func listText[T any](items []T, notSet string, text func(T) string) string {
 		texts[i] = text(item)
 	}
 	return strings.Join(texts, ", ")
+}
+
+func credentialText(credential Credential) string {
+	if credential == CredentialWorkload {
+		return "workload identity"
+	}
+	return "secret key"
 }
 
 func accessText(access Access) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/usage"
+	"portal/models/workload"
 )
 
 // Keys are the API keys of accounts.
@@ -17,7 +18,8 @@ type Keys struct {
 	usage *usage.Recorder
 
 	refusals    *keyRefusals
-	maxLifetime time.Duration // of new keys; 0: no limit
+	maxLifetime time.Duration    // of new keys; 0: no limit
+	issuers     workload.Issuers // whose public keys are fetched
 }
 
 // Active returns the account's active keys, the newest first. Expired keys are not active.
@@ -234,17 +236,25 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 	}
 	return inTx(ctx, k.db, "rename API key", func(ctx context.Context, tx Tx) (Key, error) {
 		key, err := k.lockActive(ctx, tx, accountID, id)
-		if err != nil || key.Label == label {
+		if err != nil {
 			return key, err
 		}
-		former := key.Label
-		key.Label = label
-		if err := tx.Update(ctx, &key, "label"); err != nil {
-			return key, err
-		}
-		return key, tx.Record(ctx, actor, Activity{
-			AccountID: accountID, Action: ActionKeyRenamed, SubjectID: &id, Label: label, FormerLabel: former,
-		})
+		return renameKey(ctx, tx, key, label, actor)
+	})
+}
+
+// renameKey renames a key and records the activity, unless the key has the label.
+func renameKey(ctx context.Context, tx Tx, key Key, label string, actor Actor) (Key, error) {
+	if key.Label == label {
+		return key, nil
+	}
+	former := key.Label
+	key.Label = label
+	if err := tx.Update(ctx, &key, "label"); err != nil {
+		return key, err
+	}
+	return key, tx.Record(ctx, actor, Activity{
+		AccountID: key.AccountID, Action: ActionKeyRenamed, SubjectID: &key.ID, Label: label, FormerLabel: former,
 	})
 }
 

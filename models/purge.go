@@ -29,8 +29,8 @@ type expiredRows struct {
 	args       []any
 }
 
-// purge deletes old activities, calls, usage rows and sources of keys, expired and idle sessions, pending
-// sign-ins, links, invitations, set-ups of authenticator apps, old mails, old sign-in failures, and
+// purge deletes old activities, calls, usage rows, sources and exchanges of keys, used tokens that have
+// expired, expired and idle sessions, pending sign-ins, links, invitations, set-ups of authenticator apps, old mails, old sign-in failures, and
 // users who were removed long ago.
 func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 	now := db.Now()
@@ -44,6 +44,8 @@ func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 		{"api_key_sources", "api_key_id, day, address, client", "day < ?", []any{now.Add(-sourcesKept)}},
 		{"api_key_refusals", "api_key_id, id", "at < ?", []any{now.Add(-KeyRefusalsKept)}},
 		{"api_key_agents", "api_key_id, agent_id", "used_at < ?", []any{now.Add(-sourcesKept)}},
+		{"used_tokens", "token_hash", "expires_at < ?", []any{now.Add(-usedTokenSlack)}},
+		{"exchanges", "id", "id < ? AND at < ?", []any{lowestID(now.Add(-exchangesKept)), now.Add(-exchangesKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},

@@ -28,6 +28,7 @@ var consequences = map[Action]consequence{
 	ActionKeyGenerated:  {group: GroupKeys, mail: owners},
 	ActionKeyRenamed:    {group: GroupKeys},
 	ActionKeyRestricted: {group: GroupKeys, endsCalls: true},
+	ActionKeyTrusted:    {group: GroupKeys},
 	ActionKeyRevoked:    {group: GroupKeys, endsCalls: true, mail: ownersUnlessUser},
 	ActionKeyLeaked:     {group: GroupKeys, endsCalls: true}, // Keys.revokeLeaked queues a mail for all keys of some minutes
 	ActionAgentCreated:  {group: GroupKeys},

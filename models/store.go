@@ -21,6 +21,7 @@ import (
 	"portal/models/secret"
 	"portal/models/usage"
 	"portal/models/webhook"
+	"portal/models/workload"
 )
 
 // Timeout limits each use of the database.
@@ -88,6 +89,8 @@ type Options struct {
 	Webhooks *webhook.Guard
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
+	// Issuers are those whose tokens can stand for a key without pasted public keys.
+	Issuers workload.Issuers
 }
 
 func (o Options) withDefaults() Options {
@@ -170,7 +173,7 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	guesses := &guesses{db: db, limit: o.SignInLimit, background: &s.stopped}
 	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
 	refusals := newKeyRefusals(db)
-	s.Keys = &Keys{db: db, usage: recorder, refusals: refusals, maxLifetime: o.KeyMaxLifetime}
+	s.Keys = &Keys{db: db, usage: recorder, refusals: refusals, maxLifetime: o.KeyMaxLifetime, issuers: o.Issuers}
 	s.Agents = &Agents{db: db, uses: newLastSeenBuffer()}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
 	s.People = &People{db: db, passwords: passwords, rolesFrom: o.RolesFrom}

@@ -53,6 +53,7 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionKeyGenerated, Name: "New keys", Icon: "key", Sentence: Sentence{"generated the API key ", theLabel, theKey, theReplaced}},
 		{Action: models.ActionKeyRenamed, Name: "Renamed keys", Icon: "pencil", Sentence: Sentence{"renamed ", theFormer, " to ", theLabel, theKey}},
 		{Action: models.ActionKeyRestricted, Name: "Changed restrictions", Icon: "pencil", Sentence: Sentence{restrictions, theLabel, theKey}},
+		{Action: models.ActionKeyTrusted, Name: "Changed trust rules", Icon: "pencil", Sentence: Sentence{"saved the trust rule of the API key ", theLabel, theKey}},
 		{Action: models.ActionKeyRevoked, Name: "Revoked keys", Icon: "ban", Sentence: Sentence{"revoked the API key ", theLabel, theKey}, Detail: "Reason: "},
 		{Action: models.ActionKeyLeaked, Name: "Keys reported as leaked", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " was revoked. ", theLeak}, NoActor: true},
 		{Action: models.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}},

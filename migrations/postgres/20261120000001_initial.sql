@@ -61,8 +61,8 @@ CREATE TABLE api_keys (
     id          uuid PRIMARY KEY,
     account_id  uuid NOT NULL REFERENCES accounts (id),
     label       text NOT NULL,
-    -- Hash of the whole key; the key itself is stored nowhere.
-    key_hash    bytea NOT NULL UNIQUE CHECK (length(key_hash) = 32),
+    -- Hash of the whole key; the key itself is stored nowhere. NULL for a key without a secret.
+    key_hash    bytea UNIQUE CHECK (length(key_hash) = 32),
     last_four   text NOT NULL,
     -- What the key is for, which never changes: agents and tokens, or only reports.
     access      text NOT NULL DEFAULT 'agents' CHECK (access IN ('agents', 'reports')),
@@ -93,6 +93,15 @@ CREATE TABLE api_keys (
     note        text NOT NULL DEFAULT '',
     -- What the user wrote when the key was revoked.
     revocation_reason text NOT NULL DEFAULT '',
+    -- How a client proves that it may use the key: with its value, or with a token that the trust
+    -- rule accepts. The rule is JSON. Its version changes whenever it is saved, which ends the access
+    -- tokens from before. The pins, which are JSON too, are claims of the first token.
+    credential  text NOT NULL DEFAULT 'secret' CHECK (credential IN ('secret', 'workload')),
+    trust       text,
+    trust_version uuid,
+    trust_pins  text,
+    CHECK ((credential = 'secret') = (key_hash IS NOT NULL)),
+    CHECK ((credential = 'workload') = (trust IS NOT NULL AND trust_version IS NOT NULL)),
     UNIQUE (account_id, form_id)
 );
 -- For the lists of all keys, and of revoked and expired keys, which are read page by page.
@@ -106,6 +115,24 @@ CREATE INDEX api_keys_expiry ON api_keys (expires_at) WHERE revoked_at IS NULL A
 -- For the question whether any limit is set.
 CREATE INDEX api_keys_limited ON api_keys (account_id) WHERE limits IS NOT NULL AND revoked_at IS NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
+
+-- The exchanges of tokens whose issuer and signature were right: the last 20 of each key.
+CREATE TABLE exchanges (
+    id         uuid PRIMARY KEY,
+    api_key_id uuid NOT NULL,
+    at         timestamptz NOT NULL,
+    -- Why the token was refused; empty: accepted.
+    reason     text NOT NULL,
+    address    text NOT NULL
+);
+CREATE INDEX exchanges_of_key ON exchanges (api_key_id, id);
+
+-- Tokens that are accepted once: a hash of issuer and jti, until the token expires.
+CREATE TABLE used_tokens (
+    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX used_tokens_expiry ON used_tokens (expires_at);
 
 -- Usage. It is written in the background into tables of its own, so that authentication and
 -- revocation never wait for its locks. There are no foreign keys, so that the flush of many keys
@@ -709,7 +736,7 @@ CREATE CONSTRAINT TRIGGER agents_delete_renews_epoch AFTER DELETE ON agents
 CREATE CONSTRAINT TRIGGER api_keys_insert_renews_epoch AFTER INSERT ON api_keys
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
 CREATE CONSTRAINT TRIGGER api_keys_update_renews_epoch AFTER UPDATE
-    OF id, account_id, key_hash, revoked_at, expires_at, access, agents, networks, limits ON api_keys
+    OF id, account_id, key_hash, revoked_at, expires_at, access, agents, networks, limits, credential, trust, trust_version ON api_keys
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
 CREATE CONSTRAINT TRIGGER api_keys_delete_renews_epoch AFTER DELETE ON api_keys
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();

@@ -16,14 +16,18 @@ import (
 // open, and its rows may be out of date.
 const (
 	postgresEpoch = "SELECT value, now() FROM auth_epoch WHERE NOT pg_is_in_recovery()"
-	postgresKeys  = `SELECT e.value, now(), k.key_hash, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, k.access <> 'agents'
+	postgresKey   = `SELECT e.value, now(), k.key_hash, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, k.access <> 'agents'`
+	postgresHashes = `
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.key_hash = ANY ($1)
 		WHERE NOT pg_is_in_recovery()`
-	// The keys with these ids come without their hashes.
-	postgresIDs = postgresKeys + ` UNION ALL SELECT e.value, now(), NULL, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, k.access <> 'agents'
+	postgresKeys = postgresKey + postgresHashes
+	// The keys with these ids come without their hashes, and with the versions of their trust
+	// rules, which keys with hashes do not have.
+	postgresIDs = postgresKey + ", NULL::uuid" + postgresHashes + `
+		UNION ALL SELECT e.value, now(), NULL, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, k.access <> 'agents', k.trust_version
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.id = ANY ($2)
 		WHERE NOT pg_is_in_recovery()`
@@ -94,9 +98,13 @@ func (p *Postgres) Keys(deadline time.Time, wanted []KeyRef) (moment Moment, key
 			}
 			id, idErr := uuid.FromBytes(row[3])
 			accountID, accountErr := uuid.FromBytes(row[4])
+			var trust uuid.UUID // its column is only in the rows of statements with ids
+			if len(row) > 12 {
+				copy(trust[:], row[12])
+			}
 			keys[keyRef(row[2], id)] = Key{
 				ID: id, AccountID: accountID, Active: row[5][0] == 1, Revoked: row[6][0] == 1,
-				Restrictions: newRestrictions(postgresTime(row[7]), row[8], row[9], row[10][0] == 1, row[11][0] == 1),
+				Restrictions: newRestrictions(postgresTime(row[7]), row[8], row[9], row[10][0] == 1, row[11][0] == 1, trust),
 			}
 			return errors.Join(idErr, accountErr)
 		})

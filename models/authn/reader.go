@@ -67,16 +67,17 @@ type Restrictions struct {
 	Networks  []netip.Prefix // nil: any
 	Calls     bool           // the key or its account has limits of calls
 	Reports   bool           // the key only reads reports
+	Trust     uuid.UUID      // the version of the trust rule of a key without a secret; zero: it has one
 }
 
 // newRestrictions returns the restrictions in columns, which are JSON lists or NULL. If a list is
 // malformed, because an operator changed it by hand, it allows nothing.
-func newRestrictions(expiresAt time.Time, agents, networks []byte, calls, reports bool) *Restrictions {
-	if expiresAt.IsZero() && agents == nil && networks == nil && !calls && !reports {
+func newRestrictions(expiresAt time.Time, agents, networks []byte, calls, reports bool, trust uuid.UUID) *Restrictions {
+	if expiresAt.IsZero() && agents == nil && networks == nil && !calls && !reports && trust == uuid.Nil {
 		return nil
 	}
 	return &Restrictions{
-		ExpiresAt: expiresAt, Agents: newList[uuid.UUID](agents), Networks: newList[netip.Prefix](networks), Calls: calls, Reports: reports,
+		ExpiresAt: expiresAt, Agents: newList[uuid.UUID](agents), Networks: newList[netip.Prefix](networks), Calls: calls, Reports: reports, Trust: trust,
 	}
 }
 

@@ -17,15 +17,19 @@ const (
 	// Times are in seconds. An expiry that is no time has passed.
 	sqliteEpoch = "SELECT value, unixepoch('now', 'subsec') FROM auth_epoch"
 	sqliteLimit = "CASE WHEN k.expires_at IS NOT NULL THEN COALESCE(unixepoch(k.expires_at, 'subsec'), 1) ELSE 0 END, k.agents, k.networks, k.limits IS NOT NULL OR a.limits IS NOT NULL, COALESCE(k.access <> 'agents', false)"
-	sqliteKeys  = `SELECT e.value, unixepoch('now', 'subsec'), k.key_hash, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, ` + sqliteLimit + `
+	sqliteKey   = `SELECT e.value, unixepoch('now', 'subsec'), k.key_hash, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, ` + sqliteLimit
+	sqliteHashes = `
 		FROM auth_epoch AS e
 		LEFT JOIN json_each(?) AS wanted
 		LEFT JOIN api_keys AS k ON k.key_hash = unhex(wanted.value)
 		LEFT JOIN accounts AS a ON a.id = k.account_id`
-	// The keys with these ids come without their hashes.
-	sqliteIDs = sqliteKeys + ` UNION ALL SELECT e.value, unixepoch('now', 'subsec'), NULL, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, ` + sqliteLimit + `
+	sqliteKeys = sqliteKey + sqliteHashes
+	// The keys with these ids come without their hashes, and with the versions of their trust
+	// rules, which keys with hashes do not have.
+	sqliteIDs = sqliteKey + ", NULL" + sqliteHashes + `
+		UNION ALL SELECT e.value, unixepoch('now', 'subsec'), NULL, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, ` + sqliteLimit + `, k.trust_version
 		FROM auth_epoch AS e
 		LEFT JOIN json_each(?) AS wanted
 		LEFT JOIN api_keys AS k ON k.id = wanted.value
@@ -86,6 +90,7 @@ type sqliteRow struct {
 	expiresAt        float64 // 0: NULL
 	agents, networks []byte
 	calls, reports   bool
+	trust            uuid.NullUUID
 }
 
 func (r *sqliteMoment) moment() (m Moment) {
@@ -171,7 +176,7 @@ func (s *SQLite) readEpoch() (result sqliteRead) {
 }
 
 func (s *SQLite) readKeys(wanted []KeyRef) (result sqliteRead) {
-	rows, err := s.queryKeys(wanted)
+	rows, byID, err := s.queryKeys(wanted)
 	if err != nil {
 		return sqliteRead{err: err}
 	}
@@ -180,16 +185,21 @@ func (s *SQLite) readKeys(wanted []KeyRef) (result sqliteRead) {
 	for rows.Next() {
 		result.err = nil // every row has the epoch
 		var row sqliteRow
-		err := rows.Scan(&row.value, &row.now, &row.hash, &row.id, &row.accountID, &row.active, &row.revoked,
-			&row.expiresAt, &row.agents, &row.networks, &row.calls, &row.reports)
-		if err != nil {
+		columns := []any{
+			&row.value, &row.now, &row.hash, &row.id, &row.accountID, &row.active, &row.revoked,
+			&row.expiresAt, &row.agents, &row.networks, &row.calls, &row.reports,
+		}
+		if byID {
+			columns = append(columns, &row.trust)
+		}
+		if err := rows.Scan(columns...); err != nil {
 			return sqliteRead{err: err}
 		}
 		result.moment = row.moment()
 		if row.id.Valid {
 			result.keys[keyRef(row.hash, row.id.UUID)] = Key{
 				ID: row.id.UUID, AccountID: row.accountID.UUID, Active: row.active, Revoked: row.revoked,
-				Restrictions: newRestrictions(sqliteTime(row.expiresAt), row.agents, row.networks, row.calls, row.reports),
+				Restrictions: newRestrictions(sqliteTime(row.expiresAt), row.agents, row.networks, row.calls, row.reports, row.trust.UUID),
 			}
 		}
 	}
@@ -199,8 +209,9 @@ func (s *SQLite) readKeys(wanted []KeyRef) (result sqliteRead) {
 	return result
 }
 
-// queryKeys runs the statement that reads these keys.
-func (s *SQLite) queryKeys(wanted []KeyRef) (*sql.Rows, error) {
+// queryKeys runs the statement that reads these keys. If it reads keys by their ids, its rows also
+// have the versions of trust rules.
+func (s *SQLite) queryKeys(wanted []KeyRef) (rows *sql.Rows, byID bool, err error) {
 	hashes, ids := make([]string, 0, len(wanted)), []uuid.UUID{}
 	for i := range wanted {
 		if ref := &wanted[i]; ref.ID != uuid.Nil {
@@ -212,12 +223,14 @@ func (s *SQLite) queryKeys(wanted []KeyRef) (*sql.Rows, error) {
 	hashList, hashErr := json.Marshal(hashes)
 	idList, idErr := json.Marshal(ids)
 	if err := errors.Join(hashErr, idErr); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(ids) == 0 {
-		return s.keysStmt.QueryContext(context.Background(), string(hashList))
+		rows, err = s.keysStmt.QueryContext(context.Background(), string(hashList))
+		return rows, false, err
 	}
-	return s.idsStmt.QueryContext(context.Background(), string(hashList), string(idList))
+	rows, err = s.idsStmt.QueryContext(context.Background(), string(hashList), string(idList))
+	return rows, true, err
 }
 
 // keyRef returns the reference by which the key of a row was looked up: its hash, or its id if the

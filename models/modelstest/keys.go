@@ -24,7 +24,7 @@ func Keys(t testing.TB, url string, accountID uuid.UUID, n int) []string {
 		hash := sha256.Sum256([]byte(secrets[i]))
 		rows[i] = models.Key{
 			ID: uuid.Must(uuid.NewV7()), AccountID: accountID, Label: "one of many", KeyHash: hash[:],
-			LastFour: secrets[i][len(secrets[i])-4:], FormID: uuid.New(), CreatedAt: time.Now(), Access: models.AccessAgents,
+			Credential: models.CredentialSecret, LastFour: secrets[i][len(secrets[i])-4:], FormID: uuid.New(), CreatedAt: time.Now(), Access: models.AccessAgents,
 		}
 	}
 	for chunk := range slices.Chunk(rows, 1000) {

@@ -82,7 +82,7 @@ func TestRememberedTokensAreBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	m := memory{claims: map[[sha256.Size]byte]Claims{}}
+	m := memory[Claims]{claims: map[[sha256.Size]byte]Claims{}}
 	var hash [sha256.Size]byte
 	for i := range 4 * maxRemembered {
 		binary.BigEndian.PutUint64(hash[:], uint64(i))

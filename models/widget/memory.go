@@ -11,15 +11,15 @@ const maxRemembered = 1 << 15
 // memory remembers the claims of tokens whose signatures were valid, by the hash of the token.
 // Verifying a signature takes longer than the rest of a request. Nothing else about a token is
 // remembered: its times, key and agent are checked each time, and a context is read from it.
-type memory struct {
+type memory[C any] struct {
 	mu     sync.Mutex
-	claims map[[sha256.Size]byte]Claims
+	claims map[[sha256.Size]byte]C
 }
 
 // inToken stands for the context of a token, which would take up to 4 KiB.
 var inToken = &Context{}
 
-func (m *memory) find(hash [sha256.Size]byte) (claims Claims, found bool) {
+func (m *memory[C]) find(hash [sha256.Size]byte) (claims C, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	claims, found = m.claims[hash]
@@ -27,7 +27,7 @@ func (m *memory) find(hash [sha256.Size]byte) (claims Claims, found bool) {
 }
 
 // add adds a token. If the memory is full, it evicts an arbitrary one first.
-func (m *memory) add(hash [sha256.Size]byte, claims Claims) {
+func (m *memory[C]) add(hash [sha256.Size]byte, claims C) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.claims) >= maxRemembered {
@@ -35,9 +35,6 @@ func (m *memory) add(hash [sha256.Size]byte, claims Claims) {
 			delete(m.claims, other)
 			break
 		}
-	}
-	if claims.Context != nil {
-		claims.Context = inToken
 	}
 	m.claims[hash] = claims
 }

@@ -1,5 +1,6 @@
 // Package widget issues and verifies widget tokens: JWTs in the profile of RFC 9068, which let a
-// browser talk to one of an account's agents. It depends on package secret only.
+// browser talk to one of an account's agents. With the same keys it issues and verifies the access
+// tokens of API keys without a secret. It depends on package secret only.
 package widget
 
 import (
@@ -104,7 +105,11 @@ type Tokens struct {
 	jwks       jose.JSONWebKeySet
 	parser     *jwt.Parser
 
-	verified memory
+	verified memory[Claims]
+
+	// Of access tokens.
+	accessParser   *jwt.Parser
+	verifiedAccess memory[AccessClaims]
 }
 
 // NewTokens returns the issuer and verifier of tokens with this issuer and lifetime. A nil now
@@ -139,11 +144,15 @@ func NewTokens(
 	}
 	signing := pairs[algorithms[0]][0]
 	t.header, t.claims, t.sign = signing.header(), constantClaims(issuer), signing.sign
-	t.parser = jwt.NewParser(
-		jwt.WithValidMethods(methods),
-		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
-		jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
-	)
+	newParser := func(audience string) *jwt.Parser {
+		return jwt.NewParser(
+			jwt.WithValidMethods(methods),
+			jwt.WithIssuer(issuer), jwt.WithAudience(audience),
+			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
+		)
+	}
+	t.parser, t.accessParser = newParser(audience), newParser(accessAudience)
+	t.verifiedAccess.claims = map[[sha256.Size]byte]AccessClaims{}
 	return t
 }
 
@@ -221,26 +230,18 @@ func (t *Tokens) Verify(token string) (Claims, error) {
 		return Claims{}, fmt.Errorf("%w: it is not valid yet", ErrInvalid)
 	}
 	if !found {
-		t.verified.add(hash, claims)
+		remembered := claims
+		if claims.Context != nil {
+			remembered.Context = inToken
+		}
+		t.verified.add(hash, remembered)
 	}
 	return claims, nil
 }
 
 // parse verifies the signature, the header and the claims of a token, except nbf.
 func (t *Tokens) parse(token string) (claims Claims, err error) {
-	_, err = t.parser.ParseWithClaims(token, &claims, func(parsed *jwt.Token) (any, error) {
-		// The library checks neither typ (RFC 9068 section 4) nor crit (RFC 7515 section
-		// 4.1.11).
-		if _, critical := parsed.Header["crit"]; critical || parsed.Header["typ"] != tokenType {
-			return nil, ErrInvalid
-		}
-		kid, _ := parsed.Header["kid"].(string)
-		pair, known := t.known[kid]
-		if !known || pair.method != parsed.Method {
-			return nil, ErrInvalid
-		}
-		return pair.jwk.Key, nil
-	})
+	_, err = t.parser.ParseWithClaims(token, &claims, t.keyOf)
 	if errors.Is(err, jwt.ErrTokenExpired) { // the signature is right
 		return claims, ErrExpired
 	}
@@ -248,6 +249,20 @@ func (t *Tokens) parse(token string) (claims Claims, err error) {
 		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return claims, nil
+}
+
+// keyOf returns the public key of a token whose header is that of a token of this service.
+func (t *Tokens) keyOf(parsed *jwt.Token) (any, error) {
+	// The library checks neither typ (RFC 9068 section 4) nor crit (RFC 7515 section 4.1.11).
+	if _, critical := parsed.Header["crit"]; critical || parsed.Header["typ"] != tokenType {
+		return nil, ErrInvalid
+	}
+	kid, _ := parsed.Header["kid"].(string)
+	pair, known := t.known[kid]
+	if !known || pair.method != parsed.Method {
+		return nil, ErrInvalid
+	}
+	return pair.jwk.Key, nil
 }
 
 // contextOf returns the context in a verified token.

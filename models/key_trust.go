@@ -1,0 +1,145 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"portal/models/workload"
+)
+
+// SetTrust replaces the trust rule of one of the account's active keys without a secret, clears its
+// pins, and records the activity. After it returns the changed key, every instance refuses the access
+// tokens from before.
+//
+// The error may be those of [Keys.CheckTrust], [ErrKeyNotFound], also for a key with a secret, or
+// [ErrKeyAlreadyRevoked] with the unchanged key.
+func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, rule workload.Rule, actor Actor) (Key, error) {
+	return inTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx Tx) (Key, error) {
+		key, err := k.lockActive(ctx, tx, accountID, id)
+		if err != nil {
+			return key, err
+		}
+		if !key.IsWorkload() {
+			return Key{}, ErrKeyNotFound
+		}
+		return k.setTrust(ctx, tx, key, rule, actor)
+	})
+}
+
+func (k *Keys) setTrust(ctx context.Context, tx Tx, key Key, rule workload.Rule, actor Actor) (Key, error) {
+	old := key
+	if err := k.trust(&key, rule); err != nil {
+		return Key{}, err
+	}
+	if err := tx.Update(ctx, &key, "trust", "trust_version", "trust_pins"); err != nil {
+		return Key{}, err
+	}
+	detail, err := describeChange(ctx, tx, &old, &key)
+	if err != nil {
+		return Key{}, err
+	}
+	if old.TrustPins != nil {
+		detail = joinLines(detail, "Pins: cleared")
+	}
+	return key, tx.Record(ctx, actor, Activity{
+		AccountID: key.AccountID, Action: ActionKeyTrusted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
+	})
+}
+
+func joinLines(first, second string) string {
+	if first == "" {
+		return second
+	}
+	return first + "\n" + second
+}
+
+// PutKey is the input of [Keys.Put].
+type PutKey struct {
+	Label    string
+	Trust    workload.Rule
+	Restrict func(*Restrictions) // changes the current restrictions, which a new key does not have
+}
+
+// Put creates a key without a secret, or changes an existing one where it differs, and records the
+// activities. It reports whether it has created the key.
+//
+// The error may be those of [Keys.Restrict] and [Keys.CheckTrust], [ErrAccountNotFound],
+// [ErrKeyLimit], [ErrKeyIDTaken], or [ErrKeyAlreadyRevoked].
+func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, actor Actor) (key Key, created bool, err error) {
+	if _, err = findAccount(ctx, k.db, accountID); err != nil {
+		return Key{}, false, err
+	}
+	label, invalidLabel := cleanName("label", "Label", put.Label)
+	rule, invalidTrust := k.CheckTrust(put.Trust)
+	if err := errors.Join(invalidLabel, invalidTrust); err != nil {
+		return Key{}, false, err
+	}
+	put.Label, put.Trust = label, rule
+	err = k.db.InTx(ctx, "put API key", func(ctx context.Context, tx Tx) error {
+		// While the account is locked, nobody adds its keys.
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		var owner uuid.UUID
+		err := tx.NewSelect().Model((*Key)(nil)).Column("account_id").Where("id = ?", id).Scan(ctx, &owner)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			created = true
+			key, err = k.create(ctx, tx, Key{ID: id, AccountID: accountID, FormID: id}, put, actor)
+		case err == nil && owner != accountID:
+			err = ErrKeyIDTaken
+		case err == nil:
+			key, err = k.change(ctx, tx, accountID, id, put, actor)
+		}
+		return err
+	})
+	if err != nil {
+		return Key{}, false, err
+	}
+	return key, created, nil
+}
+
+// create inserts a key with these ids.
+func (k *Keys) create(ctx context.Context, tx Tx, key Key, put PutKey, actor Actor) (Key, error) {
+	if err := k.checkCount(ctx, tx, key.AccountID); err != nil {
+		return Key{}, err
+	}
+	key.Label, key.Credential, key.Access, key.CreatedAt = put.Label, CredentialWorkload, AccessAgents, tx.Now()
+	var r Restrictions
+	put.Restrict(&r)
+	err := errors.Join(k.trust(&key, put.Trust), k.restrictNew(ctx, tx, NewKey{Restrictions: r}, &key))
+	if err == nil {
+		err = insertKey(ctx, tx, key, actor)
+	}
+	return key, err
+}
+
+// change changes a key where it differs.
+func (k *Keys) change(ctx context.Context, tx Tx, accountID, id uuid.UUID, put PutKey, actor Actor) (Key, error) {
+	key, err := k.lockActive(ctx, tx, accountID, id)
+	switch {
+	case isCommitted(err) || err == nil && !key.IsWorkload():
+		return Key{}, ErrKeyIDTaken
+	case err != nil:
+		return Key{}, err
+	}
+	if key, err = renameKey(ctx, tx, key, put.Label, actor); err != nil {
+		return Key{}, err
+	}
+	restricted := key
+	r := key.Restrictions()
+	put.Restrict(&r)
+	if err := k.setRestrictions(ctx, tx, &restricted, r); err != nil {
+		return Key{}, err
+	}
+	if key, err = saveRestrictions(ctx, tx, key, restricted, actor); err != nil {
+		return Key{}, err
+	}
+	if key.Trust.Equal(put.Trust) {
+		return key, nil
+	}
+	return k.setTrust(ctx, tx, key, put.Trust, actor)
+}

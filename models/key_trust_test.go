@@ -1,0 +1,238 @@
+package models_test
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/widget"
+	"portal/models/workload"
+)
+
+// gitHubRule accepts the jobs of a repository.
+func gitHubRule(environments ...string) workload.Rule {
+	rule := workload.Rule{
+		Provider: workload.GitHub, Issuer: "https://token.actions.githubusercontent.com", Audience: "https://portal.example.com",
+		Claims: map[string][]string{"repository": {"acme/site"}},
+	}
+	if environments != nil {
+		rule.Claims["environment"] = environments
+	}
+	return rule
+}
+
+func trusting(rule workload.Rule) models.NewKey {
+	n := form("deploy")
+	n.Trust = &rule
+	return n
+}
+
+func accessTo(key models.Key) widget.AccessClaims {
+	return widget.AccessClaims{AccountID: key.AccountID, KeyID: key.ID, Rule: *key.TrustVersion}
+}
+
+func accepted(id string) models.Subject {
+	return models.Subject{
+		Issuer: "https://token.actions.githubusercontent.com", ID: id, ExpiresAt: time.Now().Add(time.Hour),
+		Check: func(map[string]string) string { return "" }, Address: "203.0.113.9",
+	}
+}
+
+func TestKeyWithoutSecret(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.generate(t, c, trusting(gitHubRule("production")), c.actor)
+		found, err := f.Keys.Find(t.Context(), c.ID, key.ID)
+		must(t, err)
+		if secret != "" || found.Masked() != "Workload identity" || !found.Trust.Equal(gitHubRule("production")) || found.KeyHash != nil {
+			t.Errorf("secret %q, key %+v", secret, found)
+		}
+		caller, err := f.API.AuthenticateAccess(t.Context(), accessTo(key), models.Source{})
+		if err != nil || caller.AccountID != c.ID || caller.KeyID != key.ID {
+			t.Fatalf("%+v, %v", caller, err)
+		}
+		if listed, err := f.Keys.Active(t.Context(), c.ID); err != nil || listed[0].LastUsedAt == nil {
+			t.Errorf("the use is not counted: %v", err)
+		}
+		_, _, err = f.Keys.Generate(t.Context(), c.ID, models.NewKey{Label: "new", FormID: newID(), Replaces: key.ID}, c.actor)
+		checkError(t, "a rotation", err, models.ErrKeyWithoutSecret)
+		_, _, err = f.Keys.Generate(t.Context(), c.ID, trusting(workload.Rule{}), c.actor)
+		checkInvalid(t, "no provider", err, "trust.provider")
+		other, _ := f.key(t, c)
+		checkError(t, "a rule of a key with a secret", errOf(f.Keys.SetTrust(t.Context(), c.ID, other.ID, gitHubRule(), c.actor)), models.ErrKeyNotFound)
+		checkError(t, "another account", errOf(f.Keys.SetTrust(t.Context(), f.customer(t).ID, key.ID, gitHubRule(), c.actor)), models.ErrKeyNotFound)
+		forged := accessTo(key)
+		forged.KeyID = other.ID
+		checkError(t, "a key with a secret", errOf(f.API.AuthenticateAccess(t.Context(), forged, models.Source{})), models.ErrTrustChanged)
+		forged = accessTo(key)
+		forged.Rule = uuid.Nil
+		checkError(t, "no rule", errOf(f.API.AuthenticateAccess(t.Context(), forged, models.Source{})), widget.ErrInvalid)
+	})
+}
+
+// A change of the rule ends access tokens on the next request, also on an instance that has them in
+// memory, and saving the old rule does not revive them.
+func TestTrustEndsAccessTokens(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, _ := f.generate(t, c, trusting(gitHubRule("production")), c.actor)
+		elsewhere := f.open(t, models.Options{})
+		use := func(claims widget.AccessClaims) error {
+			_, err := elsewhere.API.AuthenticateAccess(t.Context(), claims, models.Source{})
+			return err
+		}
+		old := accessTo(key)
+		checkError(t, "before", use(old), nil)
+		changed, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule("staging"), c.actor)
+		must(t, err)
+		checkError(t, "after the change", use(old), models.ErrTrustChanged)
+		restored, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule("production"), c.actor)
+		must(t, err)
+		checkError(t, "of the first rule", use(old), models.ErrTrustChanged)
+		checkError(t, "of the second rule", use(accessTo(changed)), models.ErrTrustChanged)
+		checkError(t, "of the third rule", use(accessTo(restored)), nil)
+		f.revoke(t, key)
+		checkError(t, "revoked", use(accessTo(restored)), models.ErrKeyRevoked)
+		activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 10})
+		must(t, err)
+		if detail := activities[2].Detail; !strings.Contains(detail, "in environment production") || !strings.Contains(detail, "in environment staging") {
+			t.Errorf("the detail is %q", detail)
+		}
+	})
+}
+
+func TestExchanges(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, _ := f.generate(t, c, trusting(gitHubRule()), c.actor)
+		read, err := f.API.WorkloadKey(t.Context(), key.ID)
+		must(t, err)
+		exchange := func(s models.Subject) string {
+			reason, err := f.API.Exchange(t.Context(), read, s)
+			must(t, err)
+			return reason
+		}
+		first := accepted("job 1")
+		first.Pins = map[string]string{"repository_id": "1"}
+		first.Check = func(pins map[string]string) string {
+			if pins != nil && !maps.Equal(pins, first.Pins) {
+				return "repository_id is 1 instead of 2"
+			}
+			return ""
+		}
+		if reason := exchange(first); reason != "" {
+			t.Fatal(reason)
+		}
+		if reason := exchange(first); reason != "the token was used before" {
+			t.Error(reason)
+		}
+		refused := accepted("job 2")
+		refused.Check = func(pins map[string]string) string {
+			return "environment is staging, repository_id " + pins["repository_id"]
+		}
+		if reason := exchange(refused); reason != "environment is staging, repository_id 1" {
+			t.Error(reason)
+		}
+		if reason := exchange(accepted("job 2")); reason != "" {
+			t.Errorf("a refused token is used up: %s", reason)
+		}
+		for i := range 2 * models.MaxExchanges {
+			exchange(accepted("more " + strconv.Itoa(i)))
+		}
+		f.checkCount(t, models.MaxExchanges, "SELECT count(*) FROM exchanges")
+		listed, err := f.Keys.Exchanges(t.Context(), c.ID, key.ID)
+		if err != nil || len(listed) != models.MaxExchanges || listed[0].Address != "203.0.113.9" {
+			t.Errorf("%d exchanges, %v", len(listed), err)
+		}
+		if foreign, err := f.Keys.Exchanges(t.Context(), f.customer(t).ID, key.ID); err != nil || len(foreign) > 0 {
+			t.Errorf("another account sees %d exchanges, %v", len(foreign), err)
+		}
+		// Saving the rule clears the pins, and ends what was read before.
+		must(t, errOf(f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule(), c.actor)))
+		_, err = f.API.Exchange(t.Context(), read, accepted("late"))
+		checkError(t, "a rule that was saved since", err, models.ErrKeyUnknown)
+		if read, err = f.API.WorkloadKey(t.Context(), key.ID); err != nil || read.TrustPins != nil {
+			t.Errorf("the pins are %v, %v", read.TrustPins, err)
+		}
+		f.revoke(t, key)
+		checkError(t, "a revoked key", errOf(f.API.WorkloadKey(t.Context(), key.ID)), models.ErrKeyUnknown)
+		withSecret, _ := f.key(t, c)
+		checkError(t, "a key with a secret", errOf(f.API.WorkloadKey(t.Context(), withSecret.ID)), models.ErrKeyUnknown)
+	})
+}
+
+// A token is accepted once, by whichever instance and key.
+func TestTokenIsUsedOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		var keys []models.Key
+		for range 4 {
+			c := f.customer(t)
+			key, _ := f.generate(t, c, trusting(gitHubRule()), c.actor)
+			keys = append(keys, key)
+		}
+		var group sync.WaitGroup
+		reasons := make([]string, 8)
+		errs := make([]error, 8)
+		for i := range reasons {
+			group.Go(func() { reasons[i], errs[i] = stores[i%2].API.Exchange(t.Context(), keys[i/2], accepted("once")) })
+		}
+		group.Wait()
+		must(t, errors.Join(errs...))
+		uses := 0
+		for _, reason := range reasons {
+			if reason == "" {
+				uses++
+			}
+		}
+		if uses != 1 {
+			t.Errorf("the token was accepted %d times: %q", uses, reasons)
+		}
+	})
+}
+
+func TestPutKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, id := f.customer(t), newID()
+		put := models.PutKey{Label: "deploy", Trust: gitHubRule("production"), Restrict: func(*models.Restrictions) {}}
+		key, created, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		must(t, err)
+		if !created || key.ID != id {
+			t.Errorf("created %t, %+v", created, key)
+		}
+		must(t, errOf(f.API.Exchange(t.Context(), key, models.Subject{Pins: map[string]string{"a": "1"}, Check: accepted("").Check})))
+		same, created, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		if err != nil || created || *same.TrustVersion != *key.TrustVersion || same.TrustPins["a"] != "1" {
+			t.Errorf("a repeat: created %t, %+v, %v", created, same, err)
+		}
+		f.checkCount(t, 1, "SELECT count(*) FROM activities WHERE subject_id = ?", id)
+		until := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+		put.Label, put.Trust, put.Restrict = "release", gitHubRule("staging"), func(r *models.Restrictions) { r.ExpiresAt = &until }
+		changed, _, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		if err != nil || changed.Label != "release" || changed.ExpiresAt == nil || *changed.TrustVersion == *key.TrustVersion || changed.TrustPins != nil {
+			t.Errorf("%+v, %v", changed, err)
+		}
+		f.checkCount(t, 4, "SELECT count(*) FROM activities WHERE subject_id = ?", id)
+		foreign := f.customer(t)
+		withSecret, _ := f.key(t, foreign)
+		put.Restrict = func(*models.Restrictions) {}
+		for name, attempt := range map[string]struct{ account, id uuid.UUID }{
+			"another account's": {foreign.ID, id}, "a key with a secret": {foreign.ID, withSecret.ID},
+		} {
+			_, _, err := f.Keys.Put(t.Context(), attempt.account, attempt.id, put, models.Operator())
+			checkError(t, name, err, models.ErrKeyIDTaken)
+		}
+		_, _, err = f.Keys.Put(t.Context(), newID(), newID(), put, models.Operator())
+		checkError(t, "an unknown account", err, models.ErrAccountNotFound)
+		f.revoke(t, key)
+		_, _, err = f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		checkError(t, "a revoked key", err, models.ErrKeyIDTaken)
+	})
+}

@@ -1,0 +1,67 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"portal/models/workload"
+)
+
+// Exchange is an exchange of a token of a platform, whose issuer and signature were right, for an
+// access token.
+type Exchange struct {
+	bun.BaseModel `bun:"table:exchanges,alias:exchange"`
+
+	ID      uuid.UUID `bun:",pk"`
+	KeyID   uuid.UUID `bun:"api_key_id"`
+	At      time.Time
+	Reason  string // why the token was refused; empty: accepted
+	Address string // of the client
+}
+
+const (
+	// MaxExchanges is how many exchanges of a key are listed. The others are deleted.
+	MaxExchanges = 20
+	// exchangesKept is how long exchanges are kept.
+	exchangesKept = 90 * Day
+	// usedTokenSlack is how long a used token is remembered after it expired, because clocks
+	// differ.
+	usedTokenSlack = time.Hour
+)
+
+// trust gives a key a trust rule, and the version of a new one. The error joins an [*InvalidError]
+// for each mistake.
+func (k *Keys) trust(key *Key, rule workload.Rule) error {
+	rule, err := k.CheckTrust(rule)
+	version := uuid.New()
+	key.Trust, key.TrustVersion, key.TrustPins = &rule, &version, nil
+	return err
+}
+
+// CheckTrust returns a trust rule in its one form. The error joins an [*InvalidError] for each
+// mistake, whose field is "trust." and that of a [workload.Problem].
+func (k *Keys) CheckTrust(rule workload.Rule) (workload.Rule, error) {
+	rule, problems := rule.Clean(k.issuers)
+	var errs []error
+	for _, problem := range problems {
+		errs = append(errs, &InvalidError{"trust." + problem.Field, problem.Message})
+	}
+	return rule, errors.Join(errs...)
+}
+
+// trustText returns a trust rule in one line.
+func trustText(rule *workload.Rule) string {
+	if rule == nil {
+		return "none"
+	}
+	text := fmt.Sprintf("%s, issuer %s, audience %s", rule, rule.Issuer, rule.Audience)
+	if len(rule.JWKS) > 0 {
+		keys, _ := workload.ParseKeys(rule.JWKS)
+		text += fmt.Sprintf(", %d pasted public keys", len(keys))
+	}
+	return text
+}
