@@ -84,3 +84,9 @@ func prefix(address string, bits int) string {
 	client := usage.Network(ip)
 	return netip.PrefixFrom(client.Addr(), min(client.Bits(), bits)).Masked().String()
 }
+
+// contains reports whether one of the networks contains an address.
+func contains(networks []netip.Prefix, address netip.Addr) bool {
+	address = address.Unmap().WithZone("")
+	return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(address) })
+}

@@ -49,8 +49,7 @@ func (p Principal) AllowsAddress(address netip.Addr) bool {
 	if p.limits == nil || p.limits.Networks == nil {
 		return true
 	}
-	address = address.Unmap().WithZone("")
-	return slices.ContainsFunc(p.limits.Networks, func(network netip.Prefix) bool { return network.Contains(address) })
+	return contains(p.limits.Networks, address)
 }
 
 // Allows reports whether the key has this access.

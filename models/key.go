@@ -59,7 +59,7 @@ type Key struct {
 // Masked returns the key as lists show it, such as nas_...a1B2.
 func (k Key) Masked() string {
 	if k.IsWorkload() {
-		return withoutSecret
+		return WithoutSecret
 	}
 	return mask(k.LastFour)
 }
@@ -76,8 +76,8 @@ const (
 	CredentialWorkload Credential = "workload"
 )
 
-// withoutSecret stands for the value of a key that has none.
-const withoutSecret = "Workload identity"
+// WithoutSecret stands for the value of a key that has none.
+const WithoutSecret = "Workload identity"
 
 // IsWorkload reports whether the key has a trust rule in place of a secret.
 func (k Key) IsWorkload() bool { return k.Credential == CredentialWorkload }
@@ -129,6 +129,10 @@ func (k Key) RestrictionsVersion() string {
 	hash := sha256.Sum256(text)
 	return hex.EncodeToString(hash[:16])
 }
+
+// AllowsAddress reports whether the key is accepted from a client's address. If the address is
+// unknown, it is the zero address, which is in no network.
+func (k Key) AllowsAddress(address netip.Addr) bool { return k.Networks == nil || contains(k.Networks, address) }
 
 // Expired reports whether the key has expired and was not revoked before.
 func (k Key) Expired(now time.Time) bool {

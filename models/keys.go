@@ -170,6 +170,9 @@ func (k *Keys) whereActive(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.Where(activeKey, k.db.Now())
 }
 
+// Issuers returns the issuers whose public keys are fetched, and whether keys without a secret are off.
+func (k *Keys) Issuers() workload.Issuers { return k.issuers }
+
 // MaxLifetime returns the longest time until a new key expires; 0 if keys need no expiry.
 func (k *Keys) MaxLifetime() time.Duration { return k.maxLifetime }
 

@@ -22,6 +22,7 @@ import (
 	"portal/models/database"
 	"portal/models/secret"
 	"portal/models/widget"
+	"portal/models/workload"
 )
 
 // checker parses the values of a configuration and collects the errors.
@@ -187,6 +188,21 @@ func (c *checker) exactNetworks(name, value string) []netip.Prefix {
 		c.add(name, "the host bits of %s are not zero; write %s", network, network.Masked())
 		return true
 	})
+}
+
+// issuers parses the URLs of issuers, separated by commas or spaces, or off.
+func (c *checker) issuers(name, value string) (issuers workload.Issuers) {
+	if value == "off" {
+		return workload.Issuers{Off: true}
+	}
+	for field := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if u := serverURL(field, "?#", "https", "http"); u == nil || !workload.CheckIssuer(field, true) {
+			c.add(name, "must be off, or https URLs without credentials and a query, separated by commas; http is for loopback addresses only")
+			continue
+		}
+		issuers.Own = append(issuers.Own, field)
+	}
+	return issuers
 }
 
 // rate parses requests per second and burst, such as 50:100, or off.

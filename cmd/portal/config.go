@@ -20,6 +20,7 @@ import (
 	"portal/handlers/portal/identity"
 	"portal/models/livekit"
 	"portal/models/widget"
+	"portal/models/workload"
 )
 
 // config is the configuration as text. Each field is an environment variable. If it is no secret, it
@@ -65,6 +66,7 @@ type config struct {
 	LeaksGitLabKeysURL string `env:"PORTAL_LEAKS_GITLAB_KEYS_URL" name:"leaks-gitlab-keys-url" placeholder:"URL" help:"Public keys of GitLab's partner programme, as GitLab gives it on enrolment. Default: off."`
 
 	Webhooks        string `env:"PORTAL_WEBHOOKS" default:"on" placeholder:"ON|OFF" help:"Webhooks of accounts: on or off. Default: ${default}."`
+	WorkloadIssuers string `env:"PORTAL_WORKLOAD_ISSUERS" placeholder:"URL,..." help:"Further issuers whose tokens can stand for an API key, and whose public keys are fetched; off: none at all. Default: those of the known platforms."`
 	WebhookNetworks string `env:"PORTAL_WEBHOOK_NETWORKS" placeholder:"CIDR,..." help:"Networks that webhooks may be sent to although they are not public. Default: none."`
 
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
@@ -116,6 +118,7 @@ type settings struct {
 
 	webhooksOff     bool
 	webhookNetworks []netip.Prefix
+	issuers         workload.Issuers
 }
 
 const (
@@ -168,6 +171,7 @@ func (c *config) parse() (settings, error) {
 		},
 		webhooksOff:     check.choice("PORTAL_WEBHOOKS", c.Webhooks, "off", "on"),
 		webhookNetworks: check.exactNetworks("PORTAL_WEBHOOK_NETWORKS", c.WebhookNetworks),
+		issuers:         check.issuers("PORTAL_WORKLOAD_ISSUERS", c.WorkloadIssuers),
 		provider:        check.provider(c),
 		name:            check.productName("PORTAL_NAME", c.Name),
 		notice:          check.notice("PORTAL_NOTICE", c.Notice),

@@ -155,6 +155,10 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_LIVEKIT_API_SECRET": {nil, []string{"hunter8", "", goodSecret[1:]}},
 	"PORTAL_LIVEKIT_AGENT_NAME": {[]string{"receptionist"}, []string{"hunter\n9"}},
 	"PORTAL_WEBHOOKS":           {[]string{"on", "off"}, []string{"sometimes"}},
+	"PORTAL_WORKLOAD_ISSUERS": {
+		[]string{"off", "https://gitlab.example.com,http://127.0.0.1:8090/ci"},
+		[]string{"http://gitlab.example.com", "https://root:hunter2@gitlab.example.com", "https://gitlab.example.com?x=1", "on"},
+	},
 	"PORTAL_WEBHOOK_NETWORKS":   {[]string{"10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1/8", "10.0.0.1"}},
 	"PORTAL_OIDC_ISSUER": {
 		[]string{"https://login.example.com/realms/staff", "https://login.example.com/", "http://127.0.0.1:8090", "http://localhost"},

@@ -91,12 +91,20 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tEXPIRED\tACCESS\tAGENTS\tNETWORKS",
 			line: func(row api.Key) string {
 				return strings.Join([]string{
-					row.ID.String(), row.Label, row.MaskedKey, moment(&row.CreatedAt), moment(row.LastUsedAt), moment(row.RevokedAt),
+					row.ID.String(), row.Label, keyText(row.MaskedKey), moment(&row.CreatedAt), moment(row.LastUsedAt), moment(row.RevokedAt),
 					moment(row.ExpiresAt), strconv.FormatBool(row.Expired), string(row.Access), texts(row.Agents), texts(row.Networks),
 				}, "\t")
 			},
 		}.write(t.out, c.listFlags)
 	})
+}
+
+// keyText returns the masked key, or what stands for the value of a key that has none.
+func keyText(masked *string) string {
+	if masked == nil {
+		return models.WithoutSecret
+	}
+	return *masked
 }
 
 // texts formats a list for a table, and no list as "-".

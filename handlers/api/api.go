@@ -30,6 +30,7 @@ type Endpoints struct {
 	leaks     *leakReports
 	documents map[string]static.Asset // public, by path
 	events    *callEvents
+	exchanges *exchanges
 }
 
 // New returns the endpoints. It panics if the registry already has the metrics. The function
@@ -55,6 +56,7 @@ func New(d deps.Deps, signInLink func(token, page string) string) *Endpoints {
 		leaks:     newLeakReports(s),
 		documents: newDocuments(d),
 		events:    newCallEvents(s),
+		exchanges: newExchanges(s),
 	}
 }
 
@@ -70,6 +72,9 @@ func (e *Endpoints) Register(r gin.IRouter) {
 		})
 	}
 	e.registerLeaks(r, e.leaks)
+	if !e.issuers().Off {
+		r.POST(tokenPath, e.exchanges.handle)
+	}
 	if e.LiveKit != nil {
 		r.POST(eventsPath, handle(e.events.create))
 	}
@@ -136,6 +141,9 @@ func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {
 	r.GET("/accounts", o.handle(o.listAccounts))
 	r.GET("/accounts/:account", o.handle(o.showAccount))
 	r.PUT("/accounts/:account", o.handle(o.putAccount))
+	if !o.issuers().Off {
+		r.PUT("/accounts/:account/keys/:key", o.handle(o.putKey))
+	}
 	r.DELETE("/accounts/:account", o.handle(o.eraseAccount))
 	r.GET("/accounts/:account/agents", o.handle(o.listAgents))
 	r.PUT("/accounts/:account/agents/:agent", o.handle(o.putAgent))

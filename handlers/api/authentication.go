@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,6 +17,7 @@ import (
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/usage"
+	"portal/models/widget"
 )
 
 const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
@@ -44,7 +46,13 @@ func (cs *customers) principal(c *gin.Context, address netip.Addr) (models.Princ
 	if err != nil {
 		return models.Principal{}, err
 	}
-	caller, err := cs.Store.API.Authenticate(c.Request.Context(), key, usage.NewSource(address, c.Request.UserAgent()))
+	from := usage.NewSource(address, c.Request.UserAgent())
+	var caller models.Principal
+	if looksLikeJWT(key) && !cs.issuers().Off {
+		caller, err = cs.accessPrincipal(c, key, from)
+	} else {
+		caller, err = cs.Store.API.Authenticate(c.Request.Context(), key, from)
+	}
 	if at := caller.ExpiresAt(); !at.IsZero() {
 		c.Header("X-Key-Expires-At", at.UTC().Format(time.RFC3339))
 	}
@@ -54,10 +62,38 @@ func (cs *customers) principal(c *gin.Context, address netip.Addr) (models.Princ
 	return caller, err
 }
 
+// looksLikeJWT reports whether a credential begins like a JWT, whose header is a JSON object.
+func looksLikeJWT(credential string) bool { return strings.HasPrefix(credential, "eyJ") }
+
+// accessPrincipal returns the caller of an access token.
+func (cs *customers) accessPrincipal(c *gin.Context, token string, from models.Source) (models.Principal, error) {
+	claims, err := cs.Tokens.VerifyAccess(token)
+	if err != nil {
+		return models.Principal{}, accessProblem(err)
+	}
+	caller, err := cs.Store.API.AuthenticateAccess(c.Request.Context(), claims, from)
+	return caller, accessProblem(err)
+}
+
+// accessProblem returns the 401 for an access token that is invalid or has expired, and any other
+// error as it is.
+func accessProblem(err error) error {
+	switch {
+	case errors.Is(err, widget.ErrWidgetToken):
+		return models.ErrKeyMissingPrefix
+	case errors.Is(err, widget.ErrExpired):
+		return problem.Unauthorized(problem.ReasonTokenExpired, "The access token has expired. Exchange the token of your platform for a new one at /oauth/token.")
+	case errors.Is(err, widget.ErrInvalid):
+		return problem.Unauthorized(problem.ReasonTokenInvalid, "The access token is malformed or was not issued by this service. "+
+			"Exchange the token of your platform for a new one at /oauth/token.")
+	}
+	return err
+}
+
 // clientAddress returns the client's address, as the log has it. If an entry of X-Forwarded-For
 // that decides is no address, it returns the zero address, and the log has the proxy's.
-func (cs *customers) clientAddress(c *gin.Context) netip.Addr {
-	if len(cs.TrustedProxies) == 0 {
+func (s *site) clientAddress(c *gin.Context) netip.Addr {
+	if len(s.TrustedProxies) == 0 {
 		peer, _ := netip.ParseAddrPort(c.Request.RemoteAddr)
 		return peer.Addr().Unmap()
 	}
@@ -67,7 +103,7 @@ func (cs *customers) clientAddress(c *gin.Context) netip.Addr {
 	}
 	client = client.Unmap()
 	trusted := func(network netip.Prefix) bool { return network.Contains(client) }
-	if !slices.ContainsFunc(cs.TrustedProxies, trusted) {
+	if !slices.ContainsFunc(s.TrustedProxies, trusted) {
 		return client
 	}
 	for _, header := range c.Request.Header.Values("X-Forwarded-For") {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -18,7 +20,14 @@ type introspectionBody struct {
 	*widget.Claims
 }
 
-// introspect reports whether a widget token is active, and returns its claims if it is.
+// accessIntrospectionBody is introspectionBody for an active access token.
+type accessIntrospectionBody struct {
+	Active bool `json:"active"`
+	*widget.AccessClaims
+}
+
+// introspect reports whether a widget token or an access token is active, and returns its claims if
+// it is.
 // A token of another account is not active.
 func (w *widgetTokens) introspect(c *gin.Context, caller models.Principal) error {
 	token, err := readToken(c)
@@ -27,6 +36,9 @@ func (w *widgetTokens) introspect(c *gin.Context, caller models.Principal) error
 	}
 	ctx, cancel := w.withTimeout(c, caller.Waited())
 	defer cancel()
+	if access, err := w.Tokens.VerifyAccess(token); err == nil && !w.issuers().Off && access.AccountID == caller.AccountID {
+		return w.introspectAccess(ctx, c, access)
+	}
 	claims, err := w.Tokens.Verify(token)
 	if err == nil {
 		err = w.checkActive(ctx, claims)
@@ -38,6 +50,15 @@ func (w *widgetTokens) introspect(c *gin.Context, caller models.Principal) error
 		body = introspectionBody{Active: true, Claims: &claims}
 	}
 	return send(c, http.StatusOK, body, err)
+}
+
+// introspectAccess is introspect for an access token of the caller's account.
+func (w *widgetTokens) introspectAccess(ctx context.Context, c *gin.Context, claims widget.AccessClaims) error {
+	err := w.Store.API.CheckAccess(ctx, claims)
+	if _, inactive := tokenProblem(err); inactive || errors.Is(err, models.ErrTrustChanged) {
+		return send(c, http.StatusOK, introspectionBody{}, nil)
+	}
+	return send(c, http.StatusOK, accessIntrospectionBody{Active: true, AccessClaims: &claims}, err)
 }
 
 // readToken returns the form field token (RFC 7662, section 2.1). It returns the errors of

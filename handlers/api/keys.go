@@ -11,21 +11,49 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/workload"
 )
 
 // Key is an API key in the operator API and in the output of commands.
 type Key struct {
 	ID         uuid.UUID  `json:"id"`
 	Label      string     `json:"label"`
-	MaskedKey  string     `json:"maskedKey"`
+	MaskedKey  *string    `json:"maskedKey"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	RevokedAt  *time.Time `json:"revokedAt"`
 
 	Access models.Access `json:"access"`
+	proof
 	restrictions
 
 	Expired bool `json:"expired"`
+}
+
+// proof is how clients prove that they may use a key. It has a masked value or a trust rule.
+type proof struct {
+	Credential models.Credential `json:"credential"`
+	Trust      *trustBody        `json:"trust"`
+}
+
+// trustBody is a trust rule with the claims that the first exchange has pinned.
+type trustBody struct {
+	workload.Rule
+
+	Pins map[string]string `json:"pins"`
+}
+
+func newProof(key models.Key) (p proof, masked *string) {
+	p.Credential = key.Credential
+	if !key.IsWorkload() {
+		text := key.Masked()
+		return p, &text
+	}
+	p.Trust = &trustBody{Rule: *key.Trust, Pins: key.TrustPins}
+	if p.Trust.Pins == nil {
+		p.Trust.Pins = map[string]string{}
+	}
+	return p, nil
 }
 
 // restrictions are null where a key has none.
@@ -44,9 +72,10 @@ func newRestrictions(key models.Key) restrictions {
 // only informs, a small difference to the clock of the database, by which the key is refused, does
 // no harm.
 func NewKey(key models.Key, now time.Time) Key {
+	proof, masked := newProof(key)
 	return Key{
-		ID: key.ID, Label: key.Label, MaskedKey: key.Masked(), CreatedAt: key.CreatedAt.UTC(), LastUsedAt: inUTC(key.LastUsedAt), RevokedAt: inUTC(key.RevokedAt),
-		Access: key.Access, restrictions: newRestrictions(key), Expired: key.Expired(now),
+		ID: key.ID, Label: key.Label, MaskedKey: masked, CreatedAt: key.CreatedAt.UTC(), LastUsedAt: inUTC(key.LastUsedAt), RevokedAt: inUTC(key.RevokedAt),
+		Access: key.Access, proof: proof, restrictions: newRestrictions(key), Expired: key.Expired(now),
 	}
 }
 
@@ -54,11 +83,12 @@ func NewKey(key models.Key, now time.Time) Key {
 type ownKey struct {
 	ID        uuid.UUID `json:"id"`
 	Label     string    `json:"label"`
-	MaskedKey string    `json:"maskedKey"`
+	MaskedKey *string   `json:"maskedKey"`
 	AccountID uuid.UUID `json:"accountId"`
 	CreatedAt time.Time `json:"createdAt"`
 
 	Access models.Access `json:"access"`
+	proof
 	restrictions
 
 	Used usedBody `json:"used"`
@@ -80,8 +110,12 @@ func (cs *customers) showKey(c *gin.Context, caller models.Principal) error {
 	if errors.Is(err, models.ErrKeyNotFound) {
 		err = models.ErrKeyUnknown
 	}
+	if err != nil {
+		return err
+	}
+	proof, masked := newProof(key)
 	return send(c, http.StatusOK, ownKey{
-		ID: key.ID, Label: key.Label, MaskedKey: key.Masked(), AccountID: key.AccountID, CreatedAt: key.CreatedAt.UTC(), Access: key.Access, restrictions: newRestrictions(key),
+		ID: key.ID, Label: key.Label, MaskedKey: masked, AccountID: key.AccountID, CreatedAt: key.CreatedAt.UTC(), Access: key.Access, proof: proof, restrictions: newRestrictions(key),
 		Used: usedBody{Calls: used.Calls, MinutesThisMonth: used.Minutes()},
 	}, err)
 }

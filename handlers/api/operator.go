@@ -60,6 +60,7 @@ func operatorError(err error) error {
 		{models.ErrEmailTaken, problem.Conflict("A user with this email already exists.")},
 		{models.ErrSignInDisabled, problem.Conflict("The user or the account is disabled.")},
 		{models.ErrAccountEnabled, problem.Conflict("The account is not disabled. Disable it first.")},
+		{models.ErrKeyLimit, problem.Conflict(problem.From(models.ErrKeyLimit).Message)},
 		{models.ErrAgentLimit, problem.Conflict(problem.From(models.ErrAgentLimit).Message)},
 	} {
 		if errors.Is(err, row.err) {

@@ -1,15 +1,20 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/workload"
 )
 
 type keysBody struct {
@@ -22,6 +27,116 @@ func (o *operators) listKeys(c *gin.Context) error {
 	body := func(key models.Key) Key { return NewKey(key, o.Now()) }
 	keys, err := listOf(o, c, o.Store.Keys.All)
 	return send(c, http.StatusOK, keysBody{bodiesOf(keys.Items, body), keys.Next}, err)
+}
+
+// putKey creates or changes a key without a secret.
+func (o *operators) putKey(c *gin.Context) error {
+	account, id, err := accountAnd(c, "key")
+	if err != nil {
+		return err
+	}
+	body := readObject(c, `{"label": "deploy", "trust": {"provider": "github", "issuer": "...", "audience": "...", "claims": {"repository": ["acme/site"]}}}`)
+	put := models.PutKey{Label: body.text("label"), Trust: body.trust(o.BaseURL.String()), Restrict: body.restrict()}
+	if body.err != nil {
+		return body.err
+	}
+	var created bool
+	key, err := query(o.site, c, 0, func(ctx context.Context) (key models.Key, err error) {
+		key, created, err = o.Store.Keys.Put(ctx, account, id, put, models.Operator())
+		return key, err
+	})
+	if err != nil {
+		return err
+	}
+	return send(c, putStatus(created), NewKey(key, o.Now()), nil)
+}
+
+// trust returns the field trust. Without an audience, the rule has that of this portal.
+func (o *object) trust(audience string) (rule workload.Rule) {
+	fields := o.optional("trust")
+	if fields == nil {
+		o.refuse("The field trust is missing or null. Send " + o.example + ".")
+		return rule
+	}
+	delete(fields, "pins") // read-only
+	text, err := json.Marshal(fields)
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		err = decoder.Decode(&rule)
+	}
+	if err != nil {
+		o.refuse("The field trust is not a trust rule: provider, issuer and audience are strings, claims an object of lists of strings, and jwks an object.")
+	}
+	if bytes.Equal(rule.JWKS, []byte("null")) {
+		rule.JWKS = nil
+	}
+	rule.Audience = cmp.Or(rule.Audience, audience)
+	return rule
+}
+
+// restrict returns the change that the fields of restrictions describe. A missing field changes
+// nothing, and null removes the restriction.
+func (o *object) restrict() func(*models.Restrictions) {
+	var changes []func(*models.Restrictions)
+	if o.has("expiresAt") {
+		var expiry *time.Time
+		if o.fields["expiresAt"] != nil {
+			at, err := time.Parse(time.RFC3339, o.text("expiresAt"))
+			if err != nil {
+				o.refuse("The field expiresAt is neither null nor a time such as 2027-01-31T00:00:00Z.")
+			}
+			expiry = &at
+		}
+		changes = append(changes, func(r *models.Restrictions) { r.ExpiresAt = expiry })
+	}
+	if o.has("agents") {
+		var agents []uuid.UUID
+		for _, text := range o.texts("agents") {
+			id, ok := models.ParseID(text)
+			if !ok {
+				o.refuse("The field agents has a text that is not a UUID of 36 characters.")
+			}
+			agents = append(agents, id)
+		}
+		if o.fields["agents"] != nil && agents == nil {
+			agents = []uuid.UUID{}
+		}
+		changes = append(changes, func(r *models.Restrictions) { r.Agents = agents })
+	}
+	if o.has("networks") {
+		var networks []netip.Prefix
+		if texts := o.texts("networks"); o.fields["networks"] != nil {
+			var err error
+			if networks, err = models.ParseNetworks(texts); err != nil || networks == nil {
+				o.refuse("The field networks is neither null nor a list of 1 to 20 addresses and networks.")
+			}
+		}
+		changes = append(changes, func(r *models.Restrictions) { r.Networks = networks })
+	}
+	if limits := o.limits(); limits != nil {
+		changes = append(changes, func(r *models.Restrictions) { r.Limits = *limits })
+	}
+	return func(r *models.Restrictions) {
+		for _, change := range changes {
+			change(r)
+		}
+	}
+}
+
+// texts returns a field that must be a list of strings, or nil if it is null.
+func (o *object) texts(name string) (texts []string) {
+	list, ok := o.fields[name].([]any)
+	if !ok && o.fields[name] != nil {
+		o.refuse("The field " + name + " is neither null nor a list.")
+	}
+	for _, item := range list {
+		text, ok := item.(string)
+		if !ok {
+			o.refuse("The field " + name + " is not a list of strings.")
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 type revocationBody struct {

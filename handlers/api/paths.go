@@ -17,6 +17,7 @@ const (
 	introspectionPath   = "/api/widget/introspect"
 	serverMetadataPath  = "/.well-known/oauth-authorization-server"
 	openIDMetadataPath  = "/.well-known/openid-configuration"
+	tokenPath           = "/oauth/token"
 	healthPath          = "/healthz"
 	readinessPath       = "/readyz"
 )

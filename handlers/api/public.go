@@ -13,6 +13,7 @@ import (
 	"portal/handlers/deps"
 	"portal/handlers/problem"
 	"portal/models/widget"
+	"portal/models/workload"
 	"portal/static"
 )
 
@@ -23,7 +24,7 @@ const cacheDocument = "public, max-age=300"
 // newDocuments returns the public documents by path. They do not change while the portal runs.
 func newDocuments(d deps.Deps) map[string]static.Asset {
 	document := func(content []byte) static.Asset { return static.NewAsset(responseType, cacheDocument, content) }
-	metadata := document(encoded(newMetadata(d.Tokens)))
+	metadata := document(encoded(newMetadata(d.Tokens, d.Store.Keys.Issuers())))
 	return map[string]static.Asset{
 		descriptionPath:    document(describe(d.BaseURL.String())),
 		signingKeysPath:    document(encoded(d.Tokens.JWKS())),
@@ -68,14 +69,23 @@ type metadata struct {
 	ResponseTypes         []string           `json:"response_types_supported"`
 	SubjectTypes          []string           `json:"subject_types_supported"`
 	Algorithms            []widget.Algorithm `json:"id_token_signing_alg_values_supported"`
+
+	// Of the exchange of a platform's token for an access token, unless it is off.
+	TokenEndpoint string   `json:"token_endpoint,omitempty"`
+	GrantTypes    []string `json:"grant_types_supported,omitempty"`
+	ClientMethods []string `json:"token_endpoint_auth_methods_supported,omitempty"`
 }
 
-func newMetadata(tokens *widget.Tokens) metadata {
+func newMetadata(tokens *widget.Tokens, issuers workload.Issuers) metadata {
 	issuer := tokens.Issuer()
-	return metadata{
+	m := metadata{
 		Issuer: issuer, JWKSURI: issuer + signingKeysPath, IntrospectionEndpoint: issuer + introspectionPath,
 		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, Algorithms: tokens.Algorithms(),
 	}
+	if !issuers.Off {
+		m.TokenEndpoint, m.GrantTypes, m.ClientMethods = issuer+tokenPath, []string{exchangeGrant}, []string{"none"}
+	}
+	return m
 }
 
 //go:embed openapi.json

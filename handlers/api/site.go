@@ -12,6 +12,7 @@ import (
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/models/workload"
 )
 
 // maxQueries limits how many requests use the database at once, besides authentication.
@@ -31,6 +32,9 @@ type site struct {
 func (s *site) withTimeout(c *gin.Context, waited time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.Request.Context(), s.Store.Timeout()-waited)
 }
+
+// issuers returns those whose tokens can stand for a key.
+func (s *site) issuers() workload.Issuers { return s.Store.Keys.Issuers() }
 
 // query calls f in a slot of the queries, within the time limit of the database, less the time that
 // the request has already waited for the database.
@@ -58,6 +62,7 @@ func newRefusals(registry prometheus.Registerer) *prometheus.CounterVec {
 		problem.ReasonUnknown, problem.ReasonRevoked, problem.ReasonExpired, problem.ReasonAccountDisabled,
 		problem.ReasonAgent, problem.ReasonAgentPaused, problem.ReasonAddress, problem.ReasonAccess,
 		problem.ReasonTokenMissing, problem.ReasonTokenInvalid, problem.ReasonTokenExpired, problem.ReasonTokenRevoked,
+		problem.ReasonTrustChanged,
 		refusalUnavailable,
 	} {
 		refusals.WithLabelValues(reason)

@@ -32,6 +32,8 @@ var table = []struct {
 	{models.ErrKeyRevoked, Unauthorized(ReasonRevoked, "The API key has been revoked. "+
 		"Generate a new one on the API Keys page and use that.")},
 	{models.ErrAccountDisabled, Unauthorized(ReasonAccountDisabled, accountDisabled)},
+	{models.ErrTrustChanged, Unauthorized(ReasonTrustChanged, "The trust rule of the API key has changed since this access token was issued. "+
+		"Exchange the token of your platform for a new one at /oauth/token.")},
 	{models.ErrAgentNotAllowed, AgentNotAllowed()},
 	{models.ErrAgentPaused, Problem{
 		Status: http.StatusForbidden, Code: CodeAgentPaused, Reason: ReasonAgentPaused,
@@ -56,6 +58,8 @@ var table = []struct {
 	{models.ErrUserNotFound, missing(CodeUserNotFound, "User not found in this account.")},
 	{models.ErrKeyNotFound, missing(CodeKeyNotFound, "API key not found.")},
 	{models.ErrAgentIDTaken, Conflict("An agent of another account has this id. Choose another id.")},
+	{models.ErrKeyIDTaken, Conflict("The id is that of another account's API key, of one with a secret, or of one that was revoked or has expired. Choose another id.")},
+	{models.ErrKeyWithoutSecret, portalOnly(http.StatusConflict, "This key has no secret to rotate. Change its trust rule instead.")},
 	{models.ErrLastOwner, Conflict("The account must have an owner who can sign in. Add another one first.")},
 
 	{models.ErrAgentLimit, portalOnly(http.StatusUnprocessableEntity,

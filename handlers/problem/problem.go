@@ -55,6 +55,7 @@ const (
 	ReasonTokenInvalid    = "token_invalid"
 	ReasonTokenExpired    = "token_expired"
 	ReasonTokenRevoked    = "token_revoked"
+	ReasonTrustChanged    = "trust_changed" // the rule of the key of an access token
 )
 
 // Problem is an error response, and itself an error, so that a handler can return one.

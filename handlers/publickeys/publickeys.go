@@ -52,7 +52,10 @@ func (e *MissingError) Unwrap() error { return e.Cause }
 
 // Config describes a signer.
 type Config[K any] struct {
-	URL    string
+	URL string
+	// Resolve returns the URL of the keys from the document at URL; nil: the document has them.
+	Resolve func(document []byte) (url string, err error)
+
 	Parse  func(body []byte) (map[string]K, error) // returns the keys of a response by their identifiers
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -157,23 +160,15 @@ func (k *Keys[K]) lookUp(id string) (key K, found, fresh bool) {
 
 // fetch replaces the keys by those of the signer.
 func (k *Keys[K]) fetch(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.config.URL, http.NoBody)
-	if err != nil {
-		return err
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, err := k.get(ctx, k.config.URL)
+	if err == nil && k.config.Resolve != nil {
+		var address string
+		if address, err = k.config.Resolve(body); err == nil {
+			body, err = k.get(ctx, address)
+		}
 	}
-	request.Header.Set("Accept", "application/json")
-	response, err := k.client.Do(request)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err // without the URL
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", response.StatusCode)
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, maxSize))
 	if err != nil {
 		return err
 	}
@@ -183,4 +178,25 @@ func (k *Keys[K]) fetch(ctx context.Context) error {
 	}
 	k.known.Store(&fetched[K]{keys, k.config.Now()})
 	return nil
+}
+
+// get returns the body of a 200.
+func (k *Keys[K]) get(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := k.client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, failed.Err // without the URL
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", response.StatusCode)
+	}
+	return io.ReadAll(http.MaxBytesReader(nil, response.Body, maxSize))
 }

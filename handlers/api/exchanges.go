@@ -1,0 +1,325 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/uuid"
+
+	"portal/handlers/middleware"
+	"portal/handlers/problem"
+	"portal/handlers/publickeys"
+	"portal/models"
+	"portal/models/widget"
+	"portal/models/workload"
+)
+
+const (
+	exchangeGrant    = "urn:ietf:params:oauth:grant-type:token-exchange" //nolint:gosec // no credentials
+	tokenTypePrefix  = "urn:ietf:params:oauth:token-type:"               //nolint:gosec // no credentials
+	maxExchangeBody  = 20 << 10
+	maxExchanges     = 60 // of an address and of a key, in each exchangeWindow
+	exchangeWindow   = time.Minute
+	exchangeRetry    = 5 * time.Second // while the database is away
+	invalidGrant     = "invalid_grant"
+	invalidRequest   = "invalid_request"
+	unavailableGrant = "temporarily_unavailable"
+)
+
+// exchanges have the endpoint at which a workload exchanges the token of its platform for an access
+// token (RFC 8693).
+type exchanges struct {
+	*site
+
+	ofAddress, ofKey *rateLimiter
+	keys             *publickeys.Signers[jose.JSONWebKey] // of the issuers whose keys are fetched
+}
+
+func newExchanges(s *site) *exchanges {
+	limiter := func(name, things string) *rateLimiter {
+		return &rateLimiter{
+			Limiter: middleware.NewWindowLimiter(maxExchanges, exchangeWindow, s.Now),
+			name:    name, things: things, policy: fmt.Sprintf(`%q;q=%d;w=%d`, name, maxExchanges, int(exchangeWindow.Seconds())),
+		}
+	}
+	e := &exchanges{site: s, ofAddress: limiter("address", "from this address"), ofKey: limiter("key", "for this API key")}
+	e.keys = publickeys.NewSigners(e.signer)
+	return e
+}
+
+// signer describes an issuer, whose public keys are found by OpenID Connect Discovery.
+func (e *exchanges) signer(issuer string) publickeys.Config[jose.JSONWebKey] {
+	return publickeys.Config[jose.JSONWebKey]{
+		URL: issuer + "/.well-known/openid-configuration",
+		Resolve: func(document []byte) (string, error) {
+			var found workload.Metadata
+			if err := json.Unmarshal(document, &found); err != nil {
+				return "", err
+			}
+			switch {
+			case found.Issuer != issuer:
+				return "", errors.New("the discovery document is that of another issuer")
+			case !e.issuers().AllowsKeys(issuer, found.JWKSURI):
+				return "", errors.New("the public keys are on another host")
+			}
+			return found.JWKSURI, nil
+		},
+		Parse: workload.ParseKeys, Logger: e.Logger, Now: e.Now,
+	}
+}
+
+// exchangeError is an error response of RFC 6749, section 5.2.
+//
+//nolint:errname // mainly a response
+type exchangeError struct {
+	status      int
+	code        string
+	description string
+	retryAfter  time.Duration
+	cause       error // for the log only
+}
+
+func (e exchangeError) Error() string {
+	if e.cause != nil {
+		return e.cause.Error()
+	}
+	return e.code + ": " + e.description
+}
+
+// errNotGranted is the one response to everything that is wrong with a key, a token or a rule, so
+// that a stranger learns nothing. The page of the key has the reason.
+var errNotGranted = exchangeError{
+	status: http.StatusBadRequest, code: invalidGrant,
+	description: "The token is not accepted for this key. If its issuer and signature are right, the page of the key has the reason under Exchanges.",
+}
+
+func malformed(description string) exchangeError {
+	return exchangeError{status: http.StatusBadRequest, code: invalidRequest, description: description}
+}
+
+// exchangeErrorOf returns the response to an error.
+func exchangeErrorOf(err error) exchangeError {
+	if e, ok := errors.AsType[exchangeError](err); ok {
+		return e
+	}
+	if errors.Is(err, models.ErrKeyUnknown) {
+		return errNotGranted
+	}
+	if missing, ok := errors.AsType[*publickeys.MissingError](err); ok {
+		return exchangeError{
+			status: http.StatusServiceUnavailable, code: unavailableGrant, description: "The public keys of the issuer cannot be had. Try again later.",
+			retryAfter: max(time.Second, missing.RetryAfter), cause: err,
+		}
+	}
+	p := problem.From(err)
+	e := exchangeError{status: p.Status, code: "server_error", description: p.Message, retryAfter: p.RetryAfter, cause: err}
+	switch p.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		e.code, e.retryAfter = unavailableGrant, max(time.Second, p.RetryAfter)
+	case http.StatusRequestEntityTooLarge:
+		e.code = invalidRequest
+	}
+	return e
+}
+
+// handle writes the response to an exchange.
+func (e *exchanges) handle(c *gin.Context) {
+	c.Header("Cache-Control", "no-store")
+	body, err := e.create(c)
+	if err == nil {
+		c.PureJSON(http.StatusOK, body)
+		return
+	}
+	response := exchangeErrorOf(err)
+	if response.status >= http.StatusInternalServerError {
+		_ = c.Error(err) // for the log
+	}
+	middleware.SetCode(c, response.code)
+	if seconds := (problem.Problem{RetryAfter: response.retryAfter}).RetryAfterSeconds(); seconds != "" {
+		c.Header("Retry-After", seconds)
+	}
+	c.AbortWithStatusPureJSON(response.status, struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}{response.code, response.description})
+}
+
+// exchangeBody is the response of RFC 8693, section 2.2.1.
+type exchangeBody struct {
+	AccessToken string `json:"access_token"`
+	IssuedType  string `json:"issued_token_type"`
+	TokenType   string `json:"token_type"`
+	ExpiresIn   int64  `json:"expires_in"`
+	Scope       string `json:"scope"`
+}
+
+// create exchanges a token. The cheap checks come first, and nothing is fetched for an unknown key or
+// another issuer than that of its rule.
+func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
+	if err := e.ofAddress.limit(c, addressID(c.ClientIP())); err != nil {
+		return exchangeBody{}, err
+	}
+	keyID, token, err := readExchange(c)
+	if err != nil {
+		return exchangeBody{}, err
+	}
+	key, err := query(e.site, c, 0, func(ctx context.Context) (models.Key, error) { return e.Store.API.WorkloadKey(ctx, keyID) })
+	if err != nil {
+		return exchangeBody{}, err
+	}
+	if token.Issuer != key.Trust.Issuer {
+		return exchangeBody{}, errNotGranted
+	}
+	claims, err := e.verify(c.Request.Context(), key, token)
+	if err != nil {
+		return exchangeBody{}, err
+	}
+	if err := e.ofKey.limit(c, key.ID); err != nil {
+		return exchangeBody{}, err
+	}
+	subject := e.subject(c, key, claims)
+	reason, err := query(e.site, c, 0, func(ctx context.Context) (string, error) { return e.Store.API.Exchange(ctx, key, subject) })
+	if err != nil {
+		return exchangeBody{}, err
+	}
+	if reason != "" {
+		return exchangeBody{}, errNotGranted
+	}
+	middleware.SetCaller(c, middleware.Caller{Account: key.AccountID, Key: key.ID})
+	return e.issue(key, claims)
+}
+
+func (e *exchanges) issue(key models.Key, claims workload.Claims) (exchangeBody, error) {
+	var expiry time.Time
+	if key.ExpiresAt != nil {
+		expiry = *key.ExpiresAt
+	}
+	text, issued, err := e.Tokens.IssueAccess(key.AccountID, key.ID, *key.TrustVersion, claims.ExpiresAt(), expiry)
+	if err != nil {
+		return exchangeBody{}, err
+	}
+	if issued.ExpiresAt <= issued.IssuedAt { // the last second of the token or the key
+		return exchangeBody{}, errNotGranted
+	}
+	return exchangeBody{
+		AccessToken: text, IssuedType: tokenTypePrefix + "access_token", TokenType: "Bearer",
+		ExpiresIn: issued.ExpiresAt - issued.IssuedAt, Scope: widget.AccessScope,
+	}, nil
+}
+
+// verify returns the claims of a token whose signature is right.
+func (e *exchanges) verify(ctx context.Context, key models.Key, token *workload.Token) (workload.Claims, error) {
+	var public jose.JSONWebKey
+	var err error
+	if len(key.Trust.JWKS) > 0 {
+		var keys map[string]jose.JSONWebKey
+		if keys, err = workload.ParseKeys(key.Trust.JWKS); err == nil {
+			public = keys[token.KeyID]
+		}
+	} else if e.issuers().Fetched(token.Issuer) {
+		public, err = e.keys.Get(ctx, token.Issuer, token.KeyID)
+	}
+	switch {
+	case errors.Is(err, publickeys.ErrUnknown):
+		return workload.Claims{}, errNotGranted
+	case errors.Is(err, publickeys.ErrBusy):
+		return workload.Claims{}, problem.Unavailable(fmt.Errorf("%w exchange tokens: %w", models.ErrBusy, err))
+	case err != nil:
+		return workload.Claims{}, err
+	case public.Key == nil:
+		return workload.Claims{}, errNotGranted
+	}
+	claims, err := token.Verify(public)
+	if err != nil {
+		return workload.Claims{}, errNotGranted
+	}
+	return claims, nil
+}
+
+// subject returns a token for [models.API.Exchange].
+func (e *exchanges) subject(c *gin.Context, key models.Key, claims workload.Claims) models.Subject {
+	address := e.clientAddress(c)
+	subject := models.Subject{
+		ExpiresAt: claims.ExpiresAt(), Pins: claims.Pins(*key.Trust), Address: c.ClientIP(),
+		Check: func(pins map[string]string) string {
+			if !key.AllowsAddress(address) {
+				return "the address is in none of the networks of the key"
+			}
+			return claims.Check(*key.Trust, pins, e.Now())
+		},
+	}
+	if key.Trust.SingleUse() {
+		subject.Issuer, subject.ID = key.Trust.Issuer, claims.ID()
+	}
+	return subject
+}
+
+// readExchange returns the key and the token of a request.
+func readExchange(c *gin.Context) (keyID uuid.UUID, token *workload.Token, err error) {
+	form, err := readExchangeForm(c)
+	if err != nil {
+		return uuid.Nil, nil, err
+	}
+	for name, values := range form {
+		if len(values) > 1 {
+			return uuid.Nil, nil, malformed(fmt.Sprintf("The parameter %.50q must not be repeated.", name))
+		}
+	}
+	switch kind := form.Get("subject_token_type"); {
+	case form.Get("grant_type") == "":
+		return uuid.Nil, nil, malformed("The parameter grant_type is missing. Send " + exchangeGrant + ".")
+	case form.Get("grant_type") != exchangeGrant:
+		return uuid.Nil, nil, exchangeError{status: http.StatusBadRequest, code: "unsupported_grant_type", description: "Send the grant_type " + exchangeGrant + "."}
+	case kind != tokenTypePrefix+"jwt" && kind != tokenTypePrefix+"id_token":
+		return uuid.Nil, nil, malformed("Send the subject_token_type " + tokenTypePrefix + "jwt.")
+	case form.Get("requested_token_type") != "" && form.Get("requested_token_type") != tokenTypePrefix+"access_token":
+		return uuid.Nil, nil, malformed("Only an access token can be requested. Leave out requested_token_type.")
+	case form.Get("actor_token") != "":
+		return uuid.Nil, nil, malformed("An actor_token is not supported.")
+	case form.Get("subject_token") == "":
+		return uuid.Nil, nil, malformed("The parameter subject_token is missing. Send the token of your platform.")
+	case form.Get("client_id") == "":
+		return uuid.Nil, nil, malformed("The parameter client_id is missing. Send the id of the API key, which its page shows.")
+	case len(form.Get("subject_token")) > workload.MaxToken:
+		return uuid.Nil, nil, problem.PayloadTooLarge(workload.MaxToken)
+	}
+	keyID, ok := models.ParseID(form.Get("client_id"))
+	token, err = workload.Parse(form.Get("subject_token"))
+	if !ok || err != nil {
+		return uuid.Nil, nil, errNotGranted
+	}
+	return keyID, token, nil
+}
+
+func readExchangeForm(c *gin.Context) (url.Values, error) {
+	if len(c.Request.Header.Values("Authorization")) > 0 {
+		return nil, malformed("An Authorization header is not accepted here. Send the token of your platform as subject_token.")
+	}
+	if kind, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || kind != formType {
+		return nil, malformed("Send the body as " + formType + " and set the Content-Type header to that type.")
+	}
+	if c.Request.ContentLength > maxExchangeBody {
+		return nil, problem.PayloadTooLarge(maxExchangeBody)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxExchangeBody))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, problem.PayloadTooLarge(maxExchangeBody)
+	}
+	if err != nil {
+		return nil, malformed("The request body is incomplete.")
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, malformed("The request body is not a valid form.")
+	}
+	return form, nil
+}
