@@ -36,6 +36,7 @@ type APIKeyForm struct {
 	Full         bool        // the account has the most keys
 	Repeated     *models.Key // the key that this form has already created; nil if none
 
+	Trust        TrustForm
 	Restrictions KeyRestrictions
 }
 
@@ -174,8 +175,9 @@ func (APIKeyRow) fragment() string { return "api-key" }
 // Restricted reports whether the key has a list of agents, which may be empty.
 func (r APIKeyRow) Restricted() bool { return r.Agents != nil }
 
-// Rotates reports whether the row offers a rotation. A key that replaces another does not.
-func (r APIKeyRow) Rotates() bool { return r.Rotation == nil || !r.Rotation.Replaces }
+// Rotates reports whether the row offers a rotation. A key that replaces another, or that has no
+// secret, does not.
+func (r APIKeyRow) Rotates() bool { return !r.IsWorkload() && (r.Rotation == nil || !r.Rotation.Replaces) }
 
 // KeyExpires is when a key expires, as users see it.
 type KeyExpires struct {

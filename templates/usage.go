@@ -16,6 +16,7 @@ type UsagePage struct {
 	Sources []KeySource // of the key of the chart
 
 	Refusals []KeyRefusal // of the key of the chart
+	Exchanges []ExchangeRow // of the key of the chart, if it has no secret
 
 	Columns []Column // of the table of keys, or of the sources of the key
 

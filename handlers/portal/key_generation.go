@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -17,19 +16,16 @@ import (
 // generate generates a key and shows it once.
 func (p *keyPages) generate(c *gin.Context) error {
 	// This read may fail, so it comes before the generation: a generated key must be shown.
-	unused, err := p.restrictionsOf(c, models.Key{})
+	submitted, err := p.submittedKey(c)
 	if err != nil {
 		return err
 	}
-	access := models.Access(c.PostForm("access"))
-	form := templates.APIKeyForm{Label: c.PostForm("label"), OnlyReports: access == models.AccessReports, Restrictions: unused}
-	form.Restrictions.Agents = slices.Clone(unused.Agents)
-	restrictions, valid := p.submittedRestrictions(c, &form.Restrictions, models.Key{})
+	form, n, unused := submitted.form, submitted.key, submitted.unused
 	if addsAddress(c) {
 		addAddress(c, &form.Restrictions)
 		return p.refuse(c, http.StatusOK, form)
 	}
-	if !valid {
+	if trusted := p.checkTrust(&form.Trust, n.Trust); !submitted.valid || !trusted {
 		explainRestrictions(&form.Restrictions, &form.LabelProblem, models.CheckLabel(form.Label))
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
@@ -38,9 +34,13 @@ func (p *keyPages) generate(c *gin.Context) error {
 		form.Problem = "The form was incomplete, so no key was generated. Try again."
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
-	key, secret, err := p.generateWithin(c, models.NewKey{Label: form.Label, FormID: formID, Access: access, Restrictions: restrictions})
+	n.FormID = formID
+	key, secret, err := p.generateWithin(c, n)
 	if err != nil {
 		return p.explainRefusal(c, form, err)
+	}
+	if key.IsWorkload() {
+		return p.redirectWith(c, trustPath(key), fmt.Sprintf("API key “%s” generated. It has no secret.", key.Label))
 	}
 	agentID := ""
 	if len(unused.Agents) > 0 {

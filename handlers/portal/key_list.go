@@ -41,7 +41,7 @@ func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) 
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	return p.page(c, templates.APIKeyForm{FormID: uuid.New(), Restrictions: restrictions}, replacements...)
+	return p.page(c, templates.APIKeyForm{FormID: uuid.New(), Trust: p.trustForm(previewPath), Restrictions: restrictions}, replacements...)
 }
 
 // show shows the row of a key. Cancel leads to it.

@@ -22,6 +22,9 @@ func (p *keyPages) showRotation(c *gin.Context) error {
 	if p.ended(page.Old.Key) {
 		return p.redirectRevoked(c, page.Old.Key, true)
 	}
+	if page.Old.IsWorkload() { // it has no secret to rotate
+		return p.redirect(c, trustPath(page.Old.Key))
+	}
 	page.Lost = c.Query("lost") != ""
 	if page.Progress != nil {
 		page.Progress.Focused = c.Query("asked") != "" // after Cancel

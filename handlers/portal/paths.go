@@ -3,6 +3,7 @@ package portal
 // The paths that several files name. Those of links are without their token.
 const (
 	homePath         = "/api-keys"
+	previewPath      = homePath + "/preview" // of the form of a new key
 	signInPath       = "/login"
 	secondStepPath   = signInPath + "/verification"
 	providerPath     = signInPath + "/oidc"

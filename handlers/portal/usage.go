@@ -200,6 +200,13 @@ func (p *usagePages) addKey(c *gin.Context, page *templates.UsagePage, key model
 	if err != nil {
 		return err
 	}
+	if key.IsWorkload() {
+		exchanges, err := p.keys.Exchanges(c.Request.Context(), key.AccountID, key.ID)
+		if err != nil {
+			return err
+		}
+		page.Exchanges = templates.NewExchangeRows(exchanges, p.Now())
+	}
 	named := sources // without the rest, which has no address and stays last
 	if n := len(sources); n > 0 && sources[n-1].Address == "" {
 		named = sources[:n-1]

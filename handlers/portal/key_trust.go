@@ -1,0 +1,131 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/models"
+	"portal/models/workload"
+	"portal/templates"
+)
+
+// tokenPath is where workloads exchange their tokens.
+const tokenPath = "/oauth/token"
+
+func trustPath(key models.Key) string { return fmt.Sprintf("%s/%s/trust", homePath, key.ID) }
+
+// trustPage returns the page of the trust rule of the key in the path. A key with a secret has none.
+func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err error) {
+	if page.Key, err = p.find(c); err != nil {
+		return page, err
+	}
+	if !page.Key.IsWorkload() || p.keys.Issuers().Off {
+		return page, models.ErrKeyNotFound
+	}
+	page.Trust = p.trustFormOf(trustPath(page.Key)+"/preview", *page.Key.Trust)
+	for name, value := range page.Key.TrustPins {
+		page.Pins = append(page.Pins, templates.TrustPin{Name: name, Value: value})
+	}
+	slices.SortFunc(page.Pins, func(a, b templates.TrustPin) int { return strings.Compare(a.Name, b.Name) })
+	page.Paste = templates.WorkloadSnippet(page.Key.Trust.Provider, page.Key.ID, page.Key.Trust.Audience, p.url(tokenPath))
+	return page, nil
+}
+
+// editTrust shows the trust rule of a key.
+func (p *keyPages) editTrust(c *gin.Context) error {
+	page, err := p.trustPage(c)
+	if err != nil {
+		return err
+	}
+	return p.showTrust(c, http.StatusOK, page)
+}
+
+// previewTrust shows the fields of another provider and who could use the key, and saves nothing.
+func (p *keyPages) previewTrust(c *gin.Context) error {
+	page, err := p.trustPage(c)
+	if err != nil {
+		return err
+	}
+	p.submittedTrust(c, &page.Trust)
+	page.Trust.Claims.Problem = ""
+	return p.showTrust(c, http.StatusOK, page)
+}
+
+// saveTrust saves the trust rule of a key.
+func (p *keyPages) saveTrust(c *gin.Context) error {
+	page, err := p.trustPage(c)
+	if err != nil {
+		return err
+	}
+	rule := p.submittedTrust(c, &page.Trust)
+	if page.Trust.Claims.Problem != "" {
+		return p.showTrust(c, http.StatusUnprocessableEntity, page)
+	}
+	key, err := p.keys.SetTrust(c.Request.Context(), page.Key.AccountID, page.Key.ID, rule, actorOf(c))
+	switch {
+	case explainTrust(&page.Trust, err):
+		return p.showTrust(c, http.StatusUnprocessableEntity, page)
+	case errors.Is(err, models.ErrKeyAlreadyRevoked):
+		return p.redirectRevoked(c, key, true)
+	case err != nil:
+		return err
+	}
+	return p.redirectWith(c, trustPath(key), fmt.Sprintf("Trust rule of “%s” saved.", key.Label))
+}
+
+func (p *keyPages) showTrust(c *gin.Context, status int, page templates.TrustPage) error {
+	if p.ended(page.Key) {
+		return p.redirectRevoked(c, page.Key, true)
+	}
+	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
+}
+
+// previewKey shows the form of a new key with the fields of its provider, and generates nothing.
+func (p *keyPages) previewKey(c *gin.Context) error {
+	submitted, err := p.submittedKey(c)
+	if err != nil {
+		return err
+	}
+	clearProblems(&submitted.form.Restrictions)
+	submitted.form.Trust.Claims.Problem = ""
+	return p.refuse(c, http.StatusOK, submitted.form)
+}
+
+// submittedKey is a submitted form of a new key.
+type submittedKey struct {
+	form   templates.APIKeyForm // with the submitted values
+	unused templates.KeyRestrictions
+	key    models.NewKey // without the id of the form
+	valid  bool          // the restrictions
+}
+
+func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
+	if s.unused, err = p.restrictionsOf(c, models.Key{}); err != nil {
+		return s, err
+	}
+	s.key = models.NewKey{Label: c.PostForm("label"), Access: models.Access(c.PostForm("access"))}
+	s.form = templates.APIKeyForm{
+		Label: s.key.Label, OnlyReports: s.key.Access == models.AccessReports, Restrictions: s.unused, Trust: p.trustForm(previewPath),
+	}
+	s.form.Restrictions.Agents = slices.Clone(s.unused.Agents)
+	s.key.Restrictions, s.valid = p.submittedRestrictions(c, &s.form.Restrictions, models.Key{})
+	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(models.CredentialWorkload); s.form.Trust.Workload {
+		rule := p.submittedTrust(c, &s.form.Trust)
+		s.key.Trust = &rule
+	}
+	return s, nil
+}
+
+// checkTrust explains the mistakes of a rule, and reports whether there are none. A nil rule has none.
+func (p *keyPages) checkTrust(form *templates.TrustForm, rule *workload.Rule) bool {
+	if rule == nil {
+		return true
+	}
+	_, err := p.keys.CheckTrust(*rule)
+	return !explainTrust(form, err) && form.Claims.Problem == ""
+}

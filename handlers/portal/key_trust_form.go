@@ -1,0 +1,195 @@
+package portal
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/models"
+	"portal/models/workload"
+	"portal/templates"
+)
+
+// The prefix of the names of the fields of claims.
+const claimField = "claim."
+
+// trustForm returns the controls of a new rule. The address preview shows the form anew.
+func (p *keyPages) trustForm(preview string) templates.TrustForm {
+	form := templates.TrustForm{Offered: !p.keys.Issuers().Off, Platforms: workload.Platforms(), Preview: preview}
+	form.Audience.Value = p.BaseURL.String()
+	return form
+}
+
+// trustFormOf returns the controls with a rule.
+func (p *keyPages) trustFormOf(preview string, rule workload.Rule) templates.TrustForm {
+	form := p.trustForm(preview)
+	form.Workload, form.Provider = true, rule.Provider
+	form.Issuer.Value, form.Audience.Value, form.JWKS.Value = rule.Issuer, rule.Audience, string(rule.JWKS)
+	form.Sentence = rule.String()
+	addTrustFields(&form, rule.Claims)
+	return form
+}
+
+// addTrustFields adds the fields of the provider, with the values of claims, and of claims that the
+// provider has no field for.
+func addTrustFields(form *templates.TrustForm, claims map[string][]string) {
+	platform, known := form.Provider.Platform()
+	if !known {
+		return
+	}
+	form.Issuer = templates.TrustField{ID: "issuer", Name: "issuer", Title: "Issuer", Value: form.Issuer.Value, Example: platform.Example, Problem: form.Issuer.Problem}
+	form.Audience = templates.TrustField{ID: "audience", Name: "audience", Title: "Audience", Value: form.Audience.Value, Problem: form.Audience.Problem}
+	form.JWKS = templates.TrustField{
+		ID: "jwks", Name: "jwks", Title: "Public keys (JWKS)", Value: form.JWKS.Value, Example: `{"keys": [...]}`, Problem: form.JWKS.Problem,
+	}
+	form.OwnIssuers = slices.Contains([]workload.Provider{workload.GitHub, workload.GitLab, workload.Kubernetes, workload.Other}, form.Provider)
+	if form.AnyClaims() {
+		form.Claims = templates.TrustField{ID: "claims", Name: "claims", Title: "Claims", Value: form.Claims.Value, Example: "name=value", Problem: form.Claims.Problem}
+		if form.Claims.Value == "" {
+			form.Claims.Value = claimLines(claims)
+		}
+		return
+	}
+	add := func(name, title, example string) {
+		form.Fields = append(form.Fields, templates.TrustField{
+			ID: "claim-" + name, Name: claimField + name, Title: title, Value: strings.Join(claims[name], "\n"), Example: example,
+		})
+	}
+	for _, claim := range platform.Claims {
+		add(claim.Name, claim.Title, claim.Example)
+	}
+	for _, name := range sortedNames(claims) {
+		if !slices.ContainsFunc(platform.Claims, func(claim workload.Claim) bool { return claim.Name == name }) {
+			add(name, name, "")
+		}
+	}
+}
+
+func claimLines(claims map[string][]string) string {
+	var lines []string
+	for _, name := range sortedNames(claims) {
+		for _, value := range claims[name] {
+			lines = append(lines, name+"="+value)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func sortedNames(claims map[string][]string) (names []string) {
+	for name := range claims {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// submittedTrust sets the controls to the values of a submitted form, and returns the rule.
+func (p *keyPages) submittedTrust(c *gin.Context, form *templates.TrustForm) workload.Rule {
+	rule := workload.Rule{
+		Provider: workload.Provider(c.PostForm("provider")), Issuer: strings.TrimSpace(c.PostForm("issuer")),
+		Audience: strings.TrimSpace(c.PostForm("audience")), Claims: map[string][]string{},
+	}
+	form.Provider, form.Fields = rule.Provider, nil
+	if _, sent := c.GetPostForm("audience"); !sent {
+		rule.Audience = p.BaseURL.String()
+	}
+	platform, _ := rule.Provider.Platform()
+	if rule.Issuer == "" || issuerOfOther(rule.Issuer, platform) {
+		rule.Issuer = platform.Issuer
+	}
+	for name, values := range c.Request.PostForm {
+		if claim, ok := strings.CutPrefix(name, claimField); ok && rule.Provider != workload.Other {
+			if lines := textLines(values[0]); len(lines) > 0 {
+				rule.Claims[claim] = lines
+			}
+		}
+	}
+	form.Claims.Value, form.JWKS.Value = c.PostForm("claims"), strings.TrimSpace(c.PostForm("jwks"))
+	if rule.Provider == workload.Other {
+		for _, line := range textLines(form.Claims.Value) {
+			name, value, found := strings.Cut(line, "=")
+			if !found {
+				form.Claims.Problem = "Write each claim as name=value, on a line of its own."
+			}
+			name = strings.TrimSpace(name)
+			rule.Claims[name] = append(rule.Claims[name], strings.TrimSpace(value))
+		}
+	}
+	if form.JWKS.Value != "" {
+		rule.JWKS = []byte(form.JWKS.Value)
+	}
+	form.Issuer.Value, form.Audience.Value = rule.Issuer, rule.Audience
+	addTrustFields(form, rule.Claims)
+	form.Sentence = ""
+	if _, err := p.keys.CheckTrust(rule); err == nil {
+		form.Sentence = rule.String()
+	}
+	return rule
+}
+
+// issuerOfOther reports whether an issuer is the one of another provider, which the form filled in.
+func issuerOfOther(issuer string, platform workload.Platform) bool {
+	return slices.ContainsFunc(workload.Platforms(), func(other workload.Platform) bool {
+		return other.Provider != platform.Provider && other.Issuer == issuer
+	})
+}
+
+// textLines returns the lines of a text that are not empty, without spaces around them.
+func textLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// explainTrust gives each control its error, of those that err joins. It reports false if err is not
+// about a trust rule.
+func explainTrust(form *templates.TrustForm, err error) bool {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		explained := false
+		for _, err := range joined.Unwrap() {
+			explained = explainTrust(form, err) || explained
+		}
+		return explained
+	}
+	invalid, ok := errors.AsType[*models.InvalidError](err)
+	if !ok {
+		return false
+	}
+	field, ok := strings.CutPrefix(invalid.Field, "trust.")
+	if !ok {
+		return false
+	}
+	form.Sentence = ""
+	for i := range form.Fields {
+		if name := strings.TrimPrefix(form.Fields[i].Name, claimField); field == "claims."+name || field == "claims" && i == 0 {
+			form.Fields[i].Problem = invalid.Message
+			return true
+		}
+	}
+	switch field {
+	case "provider":
+		form.ProviderProblem = invalid.Message
+	case "issuer":
+		form.Issuer.Problem = invalid.Message
+	case "audience":
+		form.Audience.Problem = invalid.Message
+	case "jwks":
+		if form.OwnIssuers {
+			form.JWKS.Problem = invalid.Message
+		} else {
+			form.Issuer.Problem = "Enter an issuer of this provider. For any other, choose the provider Other."
+		}
+	default:
+		form.Claims.Problem = cmp.Or(form.Claims.Problem, invalid.Message)
+	}
+	return true
+}
