@@ -60,7 +60,7 @@ func TestGetChangesNothing(t *testing.T) {
 		owner := s.tenant(t, "owner")
 		before := s.dump(t)
 		for _, r := range s.routes(t) {
-			form := r.Method == http.MethodPost && accessTo(r.Path) != byClients && !strings.HasPrefix(r.Path, "/leaks")
+			form := r.Method == http.MethodPost && accessTo(r.Path) != byClients && !strings.HasPrefix(r.Path, "/leaks") && !strings.HasPrefix(r.Path, "/oauth")
 			if r.Method != http.MethodGet && !form || strings.Contains(r.Path, "*") {
 				continue
 			}
@@ -134,6 +134,9 @@ func withID(path, id string) string {
 func (c tenant) ids(t *testing.T, kind string, r gin.RouteInfo) []string {
 	t.Helper()
 	ids := c.objectIDs[kind]
+	if strings.Contains(r.Path, "/trust") {
+		ids = c.objectIDs["keys without a secret"]
+	}
 	if len(ids) == 0 || strings.Count(r.Path, ":") != 1 {
 		t.Errorf("%s %s is not covered: this test knows no ids of %q", r.Method, r.Path, kind)
 	}
@@ -254,7 +257,7 @@ var accesses = map[string]access{
 	"/static/": byEveryone, "/docs": byEveryone, "/llms.txt": byEveryone, "/robots.txt": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,
 	"/session": byEveryone, "/sign-in-links/": byEveryone, "/invitations/": byEveryone, "/openapi.json": byEveryone,
 	"/api/": byClients, "/operator": byClients, "/widget/": byClients, "/healthz": byEveryone, "/readyz": byEveryone,
-	"/leaks": byEveryone, "/password-resets": byEveryone, "/email-changes/": byEveryone, "/people/": byOwners, "/settings": byOwners,
+	"/leaks": byEveryone, "/oauth/": byEveryone, "/password-resets": byEveryone, "/email-changes/": byEveryone, "/people/": byOwners, "/settings": byOwners,
 }
 
 func accessTo(path string) access {

@@ -20,6 +20,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/workload"
 )
 
 const tenantPassword = "correct horse battery staple"
@@ -89,6 +90,12 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		c.secret = secret
 		own("api-keys", key.ID)
 	}
+	trusting, _, err := s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + "'s deployment", FormID: uuid.New(), Trust: &workload.Rule{
+		Provider: workload.AWS, Issuer: "https://0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.tokens.sts.global.api.aws", Audience: "portal",
+		Claims: map[string][]string{"sub": {"arn:aws:iam::123456789012:role/" + name}},
+	}}, models.Operator())
+	modelstest.Must(t, err)
+	own("keys without a secret", trusting.ID)
 	modelstest.Value(s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), "", models.Operator()))(t)
 	own("agents", modelstest.Value(s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator()))(t).ID)
 	for range 2 { // one session to end, and the browser's own

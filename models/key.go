@@ -132,7 +132,9 @@ func (k Key) RestrictionsVersion() string {
 
 // AllowsAddress reports whether the key is accepted from a client's address. If the address is
 // unknown, it is the zero address, which is in no network.
-func (k Key) AllowsAddress(address netip.Addr) bool { return k.Networks == nil || contains(k.Networks, address) }
+func (k Key) AllowsAddress(address netip.Addr) bool {
+	return k.Networks == nil || contains(k.Networks, address)
+}
 
 // Expired reports whether the key has expired and was not revoked before.
 func (k Key) Expired(now time.Time) bool {

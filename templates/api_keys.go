@@ -177,7 +177,9 @@ func (r APIKeyRow) Restricted() bool { return r.Agents != nil }
 
 // Rotates reports whether the row offers a rotation. A key that replaces another, or that has no
 // secret, does not.
-func (r APIKeyRow) Rotates() bool { return !r.IsWorkload() && (r.Rotation == nil || !r.Rotation.Replaces) }
+func (r APIKeyRow) Rotates() bool {
+	return !r.IsWorkload() && (r.Rotation == nil || !r.Rotation.Replaces)
+}
 
 // KeyExpires is when a key expires, as users see it.
 type KeyExpires struct {

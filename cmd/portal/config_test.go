@@ -159,7 +159,7 @@ var values = map[string]struct{ valid, invalid []string }{
 		[]string{"off", "https://gitlab.example.com,http://127.0.0.1:8090/ci"},
 		[]string{"http://gitlab.example.com", "https://root:hunter2@gitlab.example.com", "https://gitlab.example.com?x=1", "on"},
 	},
-	"PORTAL_WEBHOOK_NETWORKS":   {[]string{"10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1/8", "10.0.0.1"}},
+	"PORTAL_WEBHOOK_NETWORKS": {[]string{"10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1/8", "10.0.0.1"}},
 	"PORTAL_OIDC_ISSUER": {
 		[]string{"https://login.example.com/realms/staff", "https://login.example.com/", "http://127.0.0.1:8090", "http://localhost"},
 		[]string{"https://root:hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},

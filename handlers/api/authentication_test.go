@@ -17,6 +17,8 @@ import (
 
 	"portal/handlers/api"
 	"portal/handlers/handlerstest"
+	"portal/models"
+	"portal/models/modelstest"
 )
 
 const (
@@ -188,16 +190,15 @@ func exampleReason(t testing.TB, message string) string {
 	return ""
 }
 
-// The API needs no store here: requests without a key do not reach it.
 func TestRoutesUnderAPIRequireAKeyAndAllRoutesAreDescribed(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
-	needed := handlerstest.Deps(t, nil, issuer, time.Now)
+	needed := handlerstest.Deps(t, modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{}), issuer, time.Now)
 	needed.OperatorToken = operatorToken
 	jsonAPI := api.New(needed, nil)
 	jsonAPI.Register(engine)
 	public := []string{
-		"/healthz", "/readyz", "/openapi.json", "/leaks",
+		"/healthz", "/readyz", "/openapi.json", "/leaks", "/oauth/token",
 		"/.well-known/jwks.json", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration",
 	}
 	routes := engine.Routes()

@@ -313,7 +313,7 @@ func TestKeysAreListedAndRevoked(t *testing.T) {
 		}
 		revoked, active := list.Keys[0], list.Keys[1]
 		modelstest.Facts(t, list.Keys, map[string]bool{
-			"twelve fields":          len(active) == 12,
+			"fourteen fields":        len(active) == 14,
 			"id":                     active["id"] == kept.ID.String(),
 			"label":                  active["label"] == "backend",
 			"masked key":             active["maskedKey"] == kept.Masked(),

@@ -113,7 +113,7 @@ func TestKeyShowsItselfAndWhenItExpires(t *testing.T) {
 		unlimited.lacks("X-Key-Expires-At")
 		unlimited.into(&free)
 		modelstest.Facts(t, free, map[string]bool{
-			"11 fields":   len(free) == 11,
+			"13 fields":   len(free) == 13,
 			"id":          free["id"] == c.key.ID.String(),
 			"account":     free["accountId"] == c.accountID.String(),
 			"no expiry":   free["expiresAt"] == nil,

@@ -53,6 +53,9 @@ func TestDocumentsOfEachAlgorithm(t *testing.T) {
 			listed = append(listed, string(algorithm))
 		}
 		want["id_token_signing_alg_values_supported"] = listed
+		want["token_endpoint"] = issuer + "/oauth/token"
+		want["grant_types_supported"] = []any{exchangeGrant}
+		want["token_endpoint_auth_methods_supported"] = []any{"none"}
 		for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
 			a := s.get(path).is(http.StatusOK)
 			a.has("Cache-Control", "public, max-age=300")
