@@ -270,7 +270,7 @@ func (f *fixture) manyKeys(t *testing.T, c customer, n int) {
 		hash := sha256.Sum256([]byte(newID().String()))
 		keys[i] = models.Key{
 			ID: newID(), AccountID: c.ID, Label: fmt.Sprint(i), KeyHash: hash[:], LastFour: "0000",
-			FormID: newID(), CreatedAt: f.clock.Now(), Access: models.AccessAgents,
+			FormID: newID(), CreatedAt: f.clock.Now(), Access: models.AccessAgents, Credential: models.CredentialSecret,
 		}
 	}
 	must(t, errOf(f.db.NewInsert().Model(&keys).Exec(t.Context())))
