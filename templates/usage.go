@@ -15,7 +15,7 @@ type UsagePage struct {
 	Export  string      // URL of the CSV file
 	Sources []KeySource // of the key of the chart
 
-	Refusals []KeyRefusal // of the key of the chart
+	Refusals  []KeyRefusal  // of the key of the chart
 	Exchanges []ExchangeRow // of the key of the chart, if it has no secret
 
 	Columns []Column // of the table of keys, or of the sources of the key
