@@ -33,7 +33,7 @@ func TestErrorFormatDependsOnThePath(t *testing.T) {
 		{http.MethodGet, "/leaks", "application/json; charset=utf-8", http.StatusMethodNotAllowed},
 		{http.MethodGet, "/widget/nothing", "application/json; charset=utf-8", http.StatusNotFound},
 		{http.MethodPost, "/livekit/webhook", "application/json; charset=utf-8", http.StatusNotFound},
-		{http.MethodPost, "/oauth/token", "application/json; charset=utf-8", http.StatusNotFound},
+		{http.MethodPost, "/oauth/token", "application/json; charset=utf-8", http.StatusBadRequest},
 		{http.MethodGet, "/.well-known/nothing", "application/json; charset=utf-8", http.StatusNotFound},
 		{http.MethodGet, "/.well-known/security.txt", "application/json; charset=utf-8", http.StatusNotFound},
 		{http.MethodPost, "/.well-known/jwks.json", "application/json; charset=utf-8", http.StatusMethodNotAllowed},

@@ -101,8 +101,8 @@ CREATE TABLE api_keys (
     trust       TEXT,
     trust_version TEXT,
     trust_pins  TEXT,
-    CHECK ((credential = 'secret') = (key_hash IS NOT NULL)),
-    CHECK ((credential = 'workload') = (trust IS NOT NULL AND trust_version IS NOT NULL)),
+    CONSTRAINT api_keys_secret_check CHECK ((credential = 'secret') = (key_hash IS NOT NULL)),
+    CONSTRAINT api_keys_workload_check CHECK ((credential = 'workload') = (trust IS NOT NULL AND trust_version IS NOT NULL)),
     UNIQUE (account_id, form_id)
 ) WITHOUT ROWID;
 -- For the lists of all keys, and of revoked and expired keys, which are read page by page.

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -86,8 +87,9 @@ func (f *fixture) checks(t *testing.T) (found []string) {
 	var tables []struct{ Name, SQL string }
 	must(t, f.db.NewRaw("SELECT name, sql FROM sqlite_master WHERE type = 'table'").Scan(t.Context(), &tables))
 	for _, table := range tables {
-		for _, column := range regexp.MustCompile(`(?m)^ +(\w+) .*CHECK \(`).FindAllStringSubmatch(table.SQL, -1) {
-			found = append(found, "constraint "+table.Name+"."+table.Name+"_"+column[1]+"_check")
+		for _, check := range regexp.MustCompile(`(?m)^ +(?:CONSTRAINT (\w+)|(\w+)) .*?CHECK \(`).FindAllStringSubmatch(table.SQL, -1) {
+			name := cmp.Or(check[1], table.Name+"_"+check[2]+"_check")
+			found = append(found, "constraint "+table.Name+"."+name)
 		}
 	}
 	return found

@@ -90,7 +90,7 @@ func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 		t.Errorf("examples %+v", o.Examples)
 	}
 	introspection := operation(t, "introspectWidgetToken")
-	if shapes := introspection.Responses[0].Shapes; len(shapes) != 2 || shapes[0].Name != "Active token" || len(shapes[0].Fields) != 13 {
+	if shapes := introspection.Responses[0].Shapes; len(shapes) != 3 || shapes[0].Name != "Active token" || len(shapes[0].Fields) != 13 || len(shapes[1].Fields) != 10 {
 		t.Errorf("introspection returns %+v", introspection.Responses[0].Shapes)
 	}
 	if !strings.HasPrefix(introspection.Body.Example, "token=") {
@@ -141,10 +141,11 @@ func TestMessagesAreInTheRowOfTheirCode(t *testing.T) {
 	}
 	for code, want := range map[string][]string{
 		"AGENT_NOT_ALLOWED": {"agent"}, "ADDRESS_NOT_ALLOWED": {"address"},
-		// Of keys, of widget tokens and of the operator token.
+		// Of keys, of access tokens, of widget tokens and of the operator token.
 		"UNAUTHORIZED": {
-			"missing", "scheme", "prefix", "malformed", "unknown", "revoked", "expired", "account_disabled",
-			"token_missing", "token_invalid", "token_expired", "token_revoked", "agent_paused", "agent",
+			"missing", "scheme", "prefix", "malformed", "unknown", "revoked", "expired",
+			"token_invalid", "token_expired", "trust_changed", "account_disabled",
+			"token_missing", "token_revoked", "agent_paused", "agent",
 		},
 	} {
 		if got := reasons[code]; !slices.Equal(got, want) {
