@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"portal/models"
 	"portal/models/widget"
 )
@@ -25,6 +23,7 @@ func TestAuthentication(t *testing.T) {
 			if err != nil || p.AccountID != c.ID || p.KeyID != key.ID {
 				t.Errorf("%+v, %v", p, err)
 			}
+			// A refusal names the key if there is one.
 			for value, want := range map[string]error{
 				"":                  models.ErrKeyMissingPrefix,
 				secret[:39]:         models.ErrKeyMalformed,
@@ -33,7 +32,7 @@ func TestAuthentication(t *testing.T) {
 				string(key.KeyHash): models.ErrKeyMissingPrefix,
 			} {
 				p, err := f.API.Authenticate(ctx, value, models.Source{})
-				if !errors.Is(err, want) || errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || p.AccountID != uuid.Nil {
+				if !errors.Is(err, want) || errors.Is(err, models.ErrUnavailable) || (p.KeyID == revokedKey.ID) != (value == revokedSecret) || p.KeyID == key.ID {
 					t.Errorf("%q: %+v, %v, want %v", value, p, err, want)
 				}
 			}

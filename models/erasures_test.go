@@ -66,6 +66,9 @@ func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []strin
 	must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "eve@example.org. She left. Ask steve@example.org.", c.actor)))
 	must(t, f.Accounts.Rename(ctx, c.ID, "eve@example.org and friends", c.actor))
 	must(t, f.Credentials.RequestPasswordReset(ctx, eve.Email, client))
+	modelstest.Eventually(t, "the wrong password is recorded", func() bool {
+		return len(f.recorded(t, c, models.ActionSignInFailed)) > 0
+	})
 	return eve, []string{"eve@", "Eve@", "EVE.NEW", "eve.new", evesAddress, "Eves browser"}
 }
 
