@@ -20,7 +20,8 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// callFixture is a fixture with a LiveKit server and the real time.
+// callFixture is a fixture with a LiveKit server and the real time. Rounds do not wait until they are
+// due, because the tests' polls wake them.
 type callFixture struct {
 	*fixture
 	server *livekitserver.Server
@@ -41,11 +42,25 @@ func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) *livekitserver
 	return modelstest.Value(f.server.Join(t.Context(), agentID, keyID))(t)
 }
 
+// openReported opens a call and reports its start as LiveKit does for a browser, because a list counts
+// a visitor only after seconds.
+func (f callFixture) openReported(t *testing.T, agent models.Agent, key models.Key) *livekitserver.Call {
+	t.Helper()
+	call := f.open(t, agent.ID, key.ID)
+	rooms := modelstest.Value(f.server.Portal().Rooms(t.Context()))(t)
+	rooms = slices.DeleteFunc(rooms, func(room livekit.Room) bool { return room.KeyID != key.ID })
+	event := joined(agent, key, 1)
+	event.Room = slices.MaxFunc(rooms, func(a, b livekit.Room) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	must(t, f.Calls.Report(t.Context(), event))
+	return call
+}
+
 // listed waits until the account has this many calls that go on, and returns all its calls.
 func (f *fixture) listed(t *testing.T, c customer, open int) []models.Call {
 	t.Helper()
 	var calls []models.Call
 	eventually(t, fmt.Sprintf("%d calls are open", open), func() bool {
+		f.Calls.Wake()
 		calls = modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, Limit: 100}))(t)
 		return len(slices.DeleteFunc(slices.Clone(calls), func(call models.Call) bool { return !call.Open() })) == open
 	})
@@ -57,6 +72,7 @@ func (f *fixture) expectReason(t *testing.T, c customer, key models.Key, want mo
 	t.Helper()
 	var calls []models.Call
 	eventually(t, "the call ends: "+string(want), func() bool {
+		f.Calls.Wake()
 		calls = modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, KeyID: key.ID, Limit: 10}))(t)
 		return len(calls) > 0 && !calls[0].Open()
 	})
@@ -65,11 +81,32 @@ func (f *fixture) expectReason(t *testing.T, c customer, key models.Key, want mo
 	}
 }
 
-func expectEnd(t *testing.T, calls ...*livekitserver.Call) {
+// expectEnd waits until the visitors of these calls are disconnected.
+func (f callFixture) expectEnd(t *testing.T, calls ...*livekitserver.Call) {
 	t.Helper()
 	for _, call := range calls {
-		eventually(t, "the call ends", func() bool { return !call.Open() })
+		eventually(t, "the call ends", func() bool {
+			f.Calls.Wake()
+			return !call.Open()
+		})
 	}
+}
+
+// passTime lets the calls be older than it takes until LiveKit's lists have them.
+func (f callFixture) passTime(t *testing.T) {
+	t.Helper()
+	f.exec(t, "UPDATE calls SET started_at = ? WHERE ended_at IS NULL", time.Now().UTC().Add(-10*time.Second))
+}
+
+// awaitMissing waits until this many open calls are missing in a list, and lets the time until the
+// next but one pass.
+func (f callFixture) awaitMissing(t *testing.T, want int) {
+	t.Helper()
+	eventually(t, "calls are missing in the list", func() bool {
+		f.Calls.Wake()
+		return f.count(t, "SELECT count(*) FROM calls WHERE ended_at IS NULL AND unseen_since IS NOT NULL") == want
+	})
+	f.exec(t, "UPDATE calls SET unseen_since = ? WHERE unseen_since IS NOT NULL", time.Now().UTC().Add(-10*time.Second))
 }
 
 // endedCalls waits until the activities about ended calls have this many calls together, and
@@ -78,6 +115,7 @@ func (f *fixture) endedCalls(t *testing.T, c customer, want int64) []models.Acti
 	t.Helper()
 	var ended []models.Activity
 	eventually(t, fmt.Sprintf("%d ended calls are recorded", want), func() bool {
+		f.Calls.Wake()
 		ended = f.recorded(t, c, models.ActionCallsEnded)
 		total := int64(0)
 		for _, activity := range ended {
@@ -95,6 +133,7 @@ func (f *fixture) endedCalls(t *testing.T, c customer, want int64) []models.Acti
 func TestChangesOfAccessEndCalls(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
 		ctx := t.Context()
+		var checks []func() // after all changes, so that the tests share rounds
 		for _, test := range []struct {
 			reason models.EndReason
 			end    func(c customer, key models.Key, agent, other models.Agent) error
@@ -124,22 +163,27 @@ func TestChangesOfAccessEndCalls(t *testing.T) {
 			ends := f.open(t, agent.ID, key.ID)
 			goesOn := f.open(t, f.agent(t, untouched).ID, errless(f.key(t, untouched)).ID)
 			must(t, test.end(c, key, agent, other))
-			expectEnd(t, ends)
-			f.expectReason(t, c, key, test.reason)
-			ended := f.endedCalls(t, c, 1)
-			actor := c.actor.Kind
-			if test.reason == models.EndKeyExpired {
-				actor = models.ActorSystem
-			}
-			if test.reason == models.EndAccountDisabled {
-				actor = models.ActorOperator
-			}
-			if ended[0].ActorKind != actor || ended[0].Label == "" {
-				t.Errorf("%s: recorded %+v", test.reason, ended[0])
-			}
-			if !goesOn.Open() {
-				t.Errorf("%s: another account's call has ended", test.reason)
-			}
+			checks = append(checks, func() {
+				f.expectEnd(t, ends)
+				f.expectReason(t, c, key, test.reason)
+				ended := f.endedCalls(t, c, 1)
+				actor := c.actor.Kind
+				if test.reason == models.EndKeyExpired {
+					actor = models.ActorSystem
+				}
+				if test.reason == models.EndAccountDisabled {
+					actor = models.ActorOperator
+				}
+				if ended[0].ActorKind != actor || ended[0].Label == "" {
+					t.Errorf("%s: recorded %+v", test.reason, ended[0])
+				}
+				if !goesOn.Open() {
+					t.Errorf("%s: another account's call has ended", test.reason)
+				}
+			})
+		}
+		for _, check := range checks {
+			check()
 		}
 	})
 }
@@ -151,9 +195,9 @@ func TestRevokedClientCannotComeBack(t *testing.T) {
 		agent, key := f.agent(t, c), errless(f.key(t, c))
 		call := f.open(t, agent.ID, key.ID)
 		f.revoke(t, key)
-		expectEnd(t, call)
+		f.expectEnd(t, call)
 		for range 2 {
-			expectEnd(t, modelstest.Value(call.Again(t.Context()))(t))
+			f.expectEnd(t, modelstest.Value(call.Again(t.Context()))(t))
 		}
 		f.endedCalls(t, c, 1)
 	})
@@ -161,7 +205,10 @@ func TestRevokedClientCannotComeBack(t *testing.T) {
 
 // Without webhooks, lists of rooms begin and end calls. An empty room is none.
 func TestListsBeginAndEndCalls(t *testing.T) {
-	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		server := modelstest.LiveKit(t)
+		f := callFixture{newFixture(t, databaseURL, models.Options{LiveKit: server.Portal(), Now: time.Now}), server}
 		c := f.customer(t)
 		agent, key := f.agent(t, c), errless(f.key(t, c))
 		must(t, f.server.CreateRoom(t.Context(), fmt.Sprintf("%s_%s_%032x", agent.ID, key.ID, 1)))
@@ -169,15 +216,21 @@ func TestListsBeginAndEndCalls(t *testing.T) {
 		before := time.Now()
 		first := f.open(t, agent.ID, key.ID)
 		f.open(t, agent.ID, key.ID)
-		f.listed(t, c, 2)
+		for _, call := range f.listed(t, c, 2) {
+			if call.StartedAt.Before(before.Add(-time.Second)) {
+				t.Errorf("started at %s, before %s", call.StartedAt, before)
+			}
+		}
 		if open := modelstest.Value(f.Calls.Open(t.Context(), key))(t); !open.Known || open.Count != 2 {
 			t.Errorf("open: %+v", open)
 		}
+		f.passTime(t)
 		must(t, first.Leave())
 		left := time.Now()
+		f.awaitMissing(t, 1)
 		calls := f.listed(t, c, 1)
 		ended := calls[slices.IndexFunc(calls, func(call models.Call) bool { return !call.Open() })]
-		if ended.StartedAt.Before(before.Add(-time.Second)) || ended.EndedAt.After(left.Add(6*time.Second)) || ended.Exact || ended.EndReason != models.EndUnknown {
+		if ended.EndedAt.After(left.Add(6*time.Second)) || ended.Exact || ended.EndReason != models.EndUnknown {
 			t.Errorf("the ended call: %+v", ended)
 		}
 		f.checkCount(t, 2, "SELECT sum(calls) FROM call_totals WHERE subject_id = ?", key.ID)
@@ -200,11 +253,16 @@ func TestCallsWhileLiveKitIsAway(t *testing.T) {
 		failed := f.Stats().CallFailures
 		must(t, leaves.Leave())
 		f.revoke(t, key)
-		eventually(t, "rounds fail", func() bool { return f.Stats().CallFailures > failed+1 })
+		eventually(t, "rounds fail", func() bool {
+			f.Calls.Wake()
+			return f.Stats().CallFailures > failed+1
+		})
 		cut := time.Now()
 		f.listed(t, c, 2)
 		link.Cut(false)
-		expectEnd(t, ends)
+		f.expectEnd(t, ends)
+		f.passTime(t)
+		f.awaitMissing(t, 1)
 		for _, call := range f.listed(t, c, 0) {
 			if call.EndReason == models.EndUnknown && call.EndedAt.After(cut) {
 				t.Errorf("ended at %s, after the last list before %s", call.EndedAt, cut)
@@ -234,7 +292,7 @@ func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 		server := modelstest.Value(livekitserver.StartOn(context.Background(), port))(t)
 		t.Cleanup(server.Stop)
 		calls := callFixture{f, server}
-		expectEnd(t, calls.open(t, agent.ID, key.ID))
+		calls.expectEnd(t, calls.open(t, agent.ID, key.ID))
 		f.endedCalls(t, c, 1)
 		if n := strings.Count(log.String(), "cannot list or end calls"); n != 1 || strings.Contains(log.String(), livekitserver.APISecret) {
 			t.Errorf("the log has the failure %d times:\n%s", n, log)
@@ -258,7 +316,7 @@ func TestInstancesShareRounds(t *testing.T) {
 		for _, key := range keys {
 			f.revoke(t, key)
 		}
-		expectEnd(t, calls...)
+		f.expectEnd(t, calls...)
 		f.endedCalls(t, c, int64(len(calls)))
 	})
 }
@@ -268,10 +326,10 @@ func TestLimitsEndCalls(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		agent := f.agent(t, c)
 		key, _ := f.generate(t, c, restricted(models.Restrictions{Limits: models.Limits{Calls: 2, MinutesPerCall: 1}}), c.actor)
-		first, second := f.open(t, agent.ID, key.ID), f.open(t, agent.ID, key.ID)
+		first, second := f.openReported(t, agent, key), f.openReported(t, agent, key)
 		f.listed(t, c, 2)
-		third := f.open(t, agent.ID, key.ID)
-		expectEnd(t, third)
+		third := f.openReported(t, agent, key)
+		f.expectEnd(t, third)
 		f.listed(t, c, 2)
 		if !first.Open() || !second.Open() {
 			t.Error("a call within the limit has ended")
@@ -279,7 +337,7 @@ func TestLimitsEndCalls(t *testing.T) {
 
 		// A minute later.
 		f.exec(t, "UPDATE calls SET started_at = ? WHERE ended_at IS NULL", time.Now().UTC().Add(-time.Minute))
-		expectEnd(t, first, second)
+		f.expectEnd(t, first, second)
 		reasons := map[models.EndReason]int{}
 		for _, call := range f.listed(t, c, 0) {
 			reasons[call.EndReason]++
@@ -290,9 +348,10 @@ func TestLimitsEndCalls(t *testing.T) {
 
 		// The account's month.
 		other, _ := f.key(t, c)
+		f.exec(t, "UPDATE call_totals SET seconds = 120 WHERE subject_id = ?", c.ID)
 		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, models.Limits{MinutesPerMonth: 2}, models.Operator())))
-		call := f.open(t, agent.ID, other.ID)
-		expectEnd(t, call)
+		call := f.openReported(t, agent, other)
+		f.expectEnd(t, call)
 		f.expectReason(t, c, other, models.EndLimitPerMonth)
 		for _, action := range []models.Action{models.ActionLimitApproaching, models.ActionLimitReached} {
 			if noted := f.recorded(t, c, action); len(noted) != 1 || noted[0].ActorKind != models.ActorSystem {
@@ -488,11 +547,11 @@ func TestEndCall(t *testing.T) {
 			reason models.EndReason
 		}{{c.actor, models.EndedInPortal}, {models.Operator(), models.EndedByOperator}} {
 			key, _ := f.key(t, c)
-			call := f.open(t, agent.ID, key.ID)
+			call := f.openReported(t, agent, key)
 			id := f.listed(t, c, 1)[0].ID
 			checkError(t, "of another account", errOf(f.Calls.End(ctx, newID(), id, by.actor)), models.ErrCallNotFound)
 			must(t, errOf(f.Calls.End(ctx, c.ID, id, by.actor)))
-			expectEnd(t, call)
+			f.expectEnd(t, call)
 			f.expectReason(t, c, key, by.reason)
 			must(t, errOf(f.Calls.End(ctx, c.ID, id, by.actor))) // it has ended
 		}
