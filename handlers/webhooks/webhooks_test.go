@@ -69,6 +69,7 @@ func (in *instance) run(store *models.Store) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	sender := webhooks.New(store, in.log.Logger(), nil)
+	sender.PollEvery(10 * time.Millisecond)
 	go func() { defer close(done); sender.Run(ctx) }()
 	stop = func() { cancel(); <-done }
 	in.t.Cleanup(stop)
