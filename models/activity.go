@@ -53,6 +53,8 @@ const (
 	ActionKeyTrusted    Action = "api_key.trust_changed" // its trust rule was saved
 	ActionKeyRevoked    Action = "api_key.revoked"
 	ActionKeyLeaked     Action = "api_key.leaked" // revoked, because it was reported as leaked
+	ActionKeyExpiring   Action = "api_key.expiring"
+	ActionKeyExpired    Action = "api_key.expired"
 	ActionAgentCreated  Action = "agent.created"
 	ActionAgentRemoved  Action = "agent.removed"
 	ActionAgentPaused   Action = "agent.paused"

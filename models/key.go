@@ -35,6 +35,7 @@ type Key struct {
 	Lifetime  time.Duration `bun:",nullzero"` // the time until ExpiresAt when it was last set
 	// ExpiryWarnedAt is when mails about ExpiresAt were last queued; nil: not since it was set.
 	ExpiryWarnedAt *time.Time
+	ExpiryRecorded KeyExpiry      // the activities about ExpiresAt
 	Agents         []uuid.UUID    `bun:",nullzero"` // sorted; nil: all
 	Networks       []netip.Prefix `bun:",nullzero"` // nil: any
 	Limits         Limits         `bun:",nullzero"` // of its calls

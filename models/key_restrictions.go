@@ -61,7 +61,7 @@ func saveRestrictions(ctx context.Context, tx Tx, old, key Key, actor Actor) (Ke
 	if err != nil || detail == "" {
 		return key, err
 	}
-	if err := tx.Update(ctx, &key, "expires_at", "lifetime", "expiry_warned_at", "agents", "networks", "limits", "note"); err != nil {
+	if err := tx.Update(ctx, &key, "expires_at", "lifetime", "expiry_warned_at", "expiry_recorded", "agents", "networks", "limits", "note"); err != nil {
 		return Key{}, err
 	}
 	return key, tx.Record(ctx, actor, Activity{
@@ -99,7 +99,7 @@ func (k *Keys) setRestrictions(ctx context.Context, tx Tx, key *Key, r Restricti
 // setExpiry sets a new expiry. A key without one keeps working when a maximum is set, but cannot
 // lose an expiry.
 func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.Time) error {
-	key.ExpiryWarnedAt = nil
+	key.ExpiryWarnedAt, key.ExpiryRecorded = nil, ExpiryUnrecorded
 	if expiresAt == nil {
 		if k.maxLifetime > 0 {
 			return &InvalidError{"expires", "Choose when the key expires. This portal allows at most " + WholeDays(k.maxLifetime) + "."}

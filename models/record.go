@@ -31,6 +31,8 @@ var consequences = map[Action]consequence{
 	ActionKeyTrusted:    {group: GroupKeys},
 	ActionKeyRevoked:    {group: GroupKeys, endsCalls: true, mail: ownersUnlessUser},
 	ActionKeyLeaked:     {group: GroupKeys, endsCalls: true}, // Keys.revokeLeaked queues a mail for all keys of some minutes
+	ActionKeyExpiring:   {group: GroupKeys},                  // Outbox.WarnOfExpiry queues the mails
+	ActionKeyExpired:    {group: GroupKeys},                  // a round ends the calls
 	ActionAgentCreated:  {group: GroupKeys},
 	ActionAgentRenamed:  {group: GroupKeys},
 	ActionAgentRemoved:  {group: GroupKeys, endsCalls: true},

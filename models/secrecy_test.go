@@ -80,7 +80,7 @@ func TestKeyHoldsNoSecret(t *testing.T) {
 		listed := modelstest.Value(f.Keys.Active(t.Context(), c.ID))(t)
 		for _, key := range append(listed, key) {
 			text := modelstest.Value(json.Marshal(key))(t)
-			text = fmt.Appendf(text, "%v %+v %#v %s %x", key, key, key, key, key)
+			text = fmt.Appendf(text, "%v %+v %#v %x", key, key, key, key)
 			if found := (secrets{"the key": secret[4:34], "its beginning": secret[4:20]}).find(string(text)); found != nil {
 				t.Errorf("%s: %s", found, text)
 			}

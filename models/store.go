@@ -293,6 +293,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.refusals.flush, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
+	s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.RecordExpiry, report) })
 	if s.Outbox.Enabled() {
 		// Many accounts need more than Timeout, and what is left when the portal stops can
 		// wait.

@@ -56,6 +56,8 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionKeyTrusted, Name: "Changed trust rules", Icon: "pencil", Sentence: Sentence{"saved the trust rule of the API key ", theLabel, theKey}},
 		{Action: models.ActionKeyRevoked, Name: "Revoked keys", Icon: "ban", Sentence: Sentence{"revoked the API key ", theLabel, theKey}, Detail: "Reason: "},
 		{Action: models.ActionKeyLeaked, Name: "Keys reported as leaked", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " was revoked. ", theLeak}, NoActor: true},
+		{Action: models.ActionKeyExpiring, Name: "Keys that expire soon", Icon: "warning", Sentence: Sentence{"The API key ", theLabel, theKey, " expires soon"}, Detail: "Expires ", NoActor: true},
+		{Action: models.ActionKeyExpired, Name: "Expired keys", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " expired"}, Detail: "Expired ", NoActor: true},
 		{Action: models.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}},
 		{Action: models.ActionLimitApproaching, Name: "Limits approached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has nearly used its minutes of the month"}, NoActor: true},
 		{Action: models.ActionLimitReached, Name: "Limits reached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has used its minutes of the month"}, NoActor: true},

@@ -84,6 +84,8 @@ CREATE TABLE api_keys (
     -- When the owners were last told that the key expires; NULL if they were not, or if the expiry
     -- was set since.
     expiry_warned_at timestamptz,
+    -- The recorded activities about the expiry: 0 none, 1 that the key expires, 2 that it has expired.
+    expiry_recorded smallint NOT NULL DEFAULT 0,
     -- JSON lists: the ids of the agents that the key reaches, and the networks (CIDR) that it is
     -- accepted from. NULL: all of them.
     agents      text,
@@ -112,6 +114,9 @@ CREATE INDEX api_keys_ended ON api_keys (account_id, COALESCE(revoked_at, expire
 CREATE INDEX api_keys_active ON api_keys (account_id, id) WHERE revoked_at IS NULL;
 -- For the mails about keys that expire.
 CREATE INDEX api_keys_expiry ON api_keys (expires_at) WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
+-- For the activities about keys that expire. It has no key whose expiry is recorded.
+CREATE INDEX api_keys_expiry_unrecorded ON api_keys (expiry_recorded, expires_at)
+    WHERE revoked_at IS NULL AND expiry_recorded < 2;
 -- For the question whether any limit is set.
 CREATE INDEX api_keys_limited ON api_keys (account_id) WHERE limits IS NOT NULL AND revoked_at IS NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;

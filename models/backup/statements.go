@@ -24,7 +24,7 @@ func (r restoring) readCurrent(prefix string) string {
 		"PREFIX", prefix, "COMPARED", strconv.FormatBool(r.compared), "AGENT_REMOVED", "'"+string(models.ActionAgentRemoved)+"'",
 	).Replace(`
 CREATE TEMPORARY TABLE current_keys AS
-	SELECT id, revoked_at, expires_at, lifetime, expiry_warned_at, agents, networks, limits, revocation_reason, leak_reporter, leak_url
+	SELECT id, revoked_at, expires_at, lifetime, expiry_warned_at, expiry_recorded, agents, networks, limits, revocation_reason, leak_reporter, leak_url
 	FROM PREFIXapi_keys WHERE COMPARED;
 CREATE TEMPORARY TABLE removed_agents AS
 	SELECT DISTINCT removal.subject_id AS id, removal.account_id FROM PREFIXactivities AS removal
@@ -71,7 +71,7 @@ CREATE TEMPORARY TABLE closed_keys AS
 UPDATE api_keys SET revoked_at =
 		COALESCE((SELECT c.revoked_at FROM closed_keys AS c WHERE c.id = api_keys.id), NOW)
 	WHERE id IN (SELECT id FROM closed_keys);
-UPDATE api_keys SET expires_at = c.expires_at, lifetime = c.lifetime, expiry_warned_at = c.expiry_warned_at,
+UPDATE api_keys SET expires_at = c.expires_at, lifetime = c.lifetime, expiry_warned_at = c.expiry_warned_at, expiry_recorded = c.expiry_recorded,
 		agents = c.agents, networks = c.networks, limits = c.limits, revocation_reason = c.revocation_reason, leak_reporter = c.leak_reporter, leak_url = c.leak_url
 	FROM current_keys AS c WHERE c.id = api_keys.id;
 `

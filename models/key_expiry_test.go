@@ -1,0 +1,91 @@
+package models_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"portal/models"
+)
+
+// The expiry of a key is recorded twice, once each, by any number of instances and without mail.
+func TestExpiryIsRecordedOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		c := f.customer(t)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		generate := func(life time.Duration) models.Key {
+			key, _ := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(life)}), c.actor)
+			return key
+		}
+		expect := func(step string, key models.Key, want ...models.Action) {
+			t.Helper()
+			var got []models.Action
+			for _, action := range []models.Action{models.ActionKeyExpiring, models.ActionKeyExpired} {
+				for _, activity := range f.recorded(t, c, action) {
+					if *activity.SubjectID == key.ID {
+						got = append(got, action)
+					}
+					if activity.ActorKind != models.ActorSystem || activity.Label == "" || activity.Detail == "" {
+						t.Errorf("%s: recorded %+v", step, activity)
+					}
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: recorded %q, want %q", step, got, want)
+			}
+		}
+		round := func() {
+			t.Helper()
+			_, errs := atOnce(4, func(i int) error { return stores[i%2].Keys.RecordExpiry(t.Context()) })
+			if len(errs) > 0 {
+				t.Errorf("errors %v", errs)
+			}
+		}
+		long, days, hours := generate(30*models.Day), generate(3*models.Day), generate(time.Hour)
+		revoked, extended, free := generate(30*models.Day), generate(30*models.Day), errless(f.key(t, c))
+		round()
+		for _, key := range []models.Key{long, days, hours, revoked, extended, free} {
+			expect("at first", key)
+		}
+		f.clock.Advance(time.Hour + 10*time.Second)
+		round()
+		expect("after an hour", hours, models.ActionKeyExpired)
+		expect("after an hour", days)
+		f.clock.Advance(2 * models.Day)
+		round()
+		expect("a day before", days, models.ActionKeyExpiring)
+		f.clock.Advance(22 * models.Day)
+		round()
+		expect("after the expiry", days, models.ActionKeyExpiring, models.ActionKeyExpired)
+		expect("a week before", long, models.ActionKeyExpiring)
+		expect("a week before", extended, models.ActionKeyExpiring)
+		f.revoke(t, revoked)
+		f.exec(t, "UPDATE api_keys SET expires_at = ?, expiry_recorded = 0 WHERE id = ?", f.clock.Now().Add(20*models.Day), extended.ID)
+		f.clock.Advance(7 * models.Day)
+		round()
+		round()
+		expect("at the end", long, models.ActionKeyExpiring, models.ActionKeyExpired)
+		expect("at the end", revoked, models.ActionKeyExpiring)
+		expect("at the end", extended, models.ActionKeyExpiring)
+		expect("at the end", free)
+		f.clock.Advance(6 * models.Day)
+		round()
+		expect("with a later expiry", extended, models.ActionKeyExpiring, models.ActionKeyExpiring)
+	})
+}
+
+// One round records so many at most, and the next one continues. The keys whose expiry is recorded
+// are no work.
+func TestManyKeysExpire(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		c := f.customer(t)
+		f.manyKeys(t, c, 1500)
+		f.exec(t, "UPDATE api_keys SET expires_at = ?, lifetime = 1", f.clock.Now().Add(-time.Minute))
+		for _, want := range []int{1000, 1500, 1500} {
+			must(t, f.Keys.RecordExpiry(t.Context()))
+			f.checkCount(t, want, "SELECT count(*) FROM activities WHERE action = 'api_key.expired'")
+		}
+	})
+}
