@@ -144,6 +144,19 @@ var (
 	endingActions = actionsWith(func(c consequence) bool { return c.endsCalls })
 )
 
+// Events returns the types of the events of a group, sorted.
+func Events(group EventGroup) []string {
+	var types []string
+	for _, action := range actionsWith(func(c consequence) bool { return c.group == group }) {
+		types = append(types, string(action))
+	}
+	if group == GroupCalls {
+		types = append(types, EventCallStarted, EventCallEnded)
+	}
+	slices.Sort(types)
+	return types
+}
+
 func actionsWith(holds func(consequence) bool) []Action {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(consequences)), func(action Action) bool { return !holds(consequences[action]) })
 }

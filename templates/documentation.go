@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"portal/models"
 )
 
 // Span is a part of a sentence: words, or code in a monospaced font.
@@ -40,7 +42,8 @@ type Documentation struct {
 	Guides    Guides
 	Releases  []Release
 	Contents  Contents
-	Operated  bool // the operator API is on
+	Events    []EventList // of webhooks
+	Operated  bool        // the operator API is on
 }
 
 //go:embed documentation/llms.txt
@@ -80,6 +83,7 @@ func (p DocumentationPage) screen() screen {
 // the operator API is on, "Operate". No page is longer than 12,000 px on a phone, because readers
 // search a page with their browser.
 func NewDocumentation(d Documentation) []DocumentationPage {
+	d.Events = eventLists()
 	pages := []DocumentationPage{
 		{
 			Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI,
@@ -113,6 +117,21 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			Groups:   []OperationGroup{d.Reference.group("public", "reportLeaks").as("reports", "Reports")},
 		},
 		{
+			Path: "/docs/reports", Title: "Reports", file: "reports.html", book: SectionAPI,
+			Sections: []GuideSection{
+				{"siem", "Export to a SIEM"},
+				{"calls", "Calls and limits"},
+			},
+			Groups: []OperationGroup{d.Reference.group("reports").as("report-operations", "Operations")},
+		},
+		{
+			Path: "/docs/webhooks", Title: "Webhooks", file: "webhooks.html", book: SectionAPI,
+			Sections: []GuideSection{
+				{"webhooks", "Receive webhooks"},
+				{"events", "Events"},
+			},
+		},
+		{
 			Path: "/docs/errors", Title: "Errors", file: "errors.html", book: SectionAPI,
 			Sections: []GuideSection{
 				{"unauthorized", "Handle each 401"},
@@ -143,6 +162,10 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			Path: "/docs/operate/people", Title: "Operate: people and keys", file: "operate.html", book: SectionOperate,
 			Groups: []OperationGroup{d.Reference.group("operator-api",
 				"listUsers", "addUser", "removeUser", "createSignInLink", "listKeys", "revokeKey").as("people", "People and keys")},
+		}, DocumentationPage{
+			Path: "/docs/operate/reports", Title: "Operate: activity and calls", file: "operate.html", book: SectionOperate,
+			Groups: []OperationGroup{d.Reference.group("operator-api",
+				"listAllActivity", "listCalls", "endCall").as("operator-reports", "Activity and calls")},
 		})
 	}
 	pages = append(pages, DocumentationPage{
@@ -153,6 +176,20 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 		pages[i].Documentation = &d
 	}
 	return pages
+}
+
+// EventList is the events of a group.
+type EventList struct {
+	Name  string
+	Types []string
+}
+
+// eventLists returns all events in the order of the form.
+func eventLists() (lists []EventList) {
+	for _, group := range models.EventGroups {
+		lists = append(lists, EventList{webhookGroupNames[group], models.Events(group)})
+	}
+	return lists
 }
 
 // contents returns the part of the index about the page.

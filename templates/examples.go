@@ -171,6 +171,8 @@ type Guides struct {
 	TokenCache Snippet
 	Introspect Snippet
 	Retry      Snippet
+	Export     Snippet
+	Webhooks   Alternatives
 	Scanners   Alternatives
 	Gateways   Alternatives
 	Runtime    ExampleFile
@@ -207,6 +209,12 @@ func NewGuides(baseURL string) Guides {
 		TokenCache: snippet("token-cache", "Cache for each user", "javascript", "token_cache.mjs"),
 		Introspect: snippet("introspect", "Introspect", "bash", "introspect.sh"),
 		Retry:      snippet("retry", "Retry", "javascript", "retry.mjs"),
+		Export:     snippet("export", "Export activities", "python", "export.py"),
+		Webhooks: Alternatives{Legend: "Receive with", Name: "webhook", Snippets: []Snippet{
+			snippet("webhook-go", "Receive with Go", "go", "webhook.go.txt"),
+			snippet("webhook-node", "Receive with Node", "javascript", "webhook.mjs"),
+			snippet("webhook-python", "Receive with Python", "python", "webhook.py"),
+		}},
 		Scanners: Alternatives{Legend: "Scan with", Name: "scan", Snippets: []Snippet{
 			snippet("gitleaks", "gitleaks", "toml", "gitleaks.toml"),
 			snippet("trufflehog", "trufflehog", "yaml", "trufflehog.yaml"),
@@ -221,11 +229,11 @@ func NewGuides(baseURL string) Guides {
 
 // Snippets returns all examples.
 func (p Guides) Snippets() []Snippet {
-	all := []Snippet{p.Environment, p.Browser, p.Agents, p.Context, p.Renew, p.TokenCache, p.Introspect, p.Retry, p.Runtime.Snippet}
+	all := []Snippet{p.Environment, p.Browser, p.Agents, p.Context, p.Renew, p.TokenCache, p.Introspect, p.Retry, p.Export, p.Runtime.Snippet}
 	for _, file := range p.Reference {
 		all = append(all, file.Snippet)
 	}
-	return slices.Concat(all, p.Servers.Snippets, p.LiveKit.Snippets, p.Verify.Snippets, p.Scanners.Snippets, p.Gateways.Snippets)
+	return slices.Concat(all, p.Servers.Snippets, p.LiveKit.Snippets, p.Verify.Snippets, p.Webhooks.Snippets, p.Scanners.Snippets, p.Gateways.Snippets)
 }
 
 // GuideSection is the heading of a guide, with the id that the template of its page uses.

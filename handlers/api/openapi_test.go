@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -234,4 +235,37 @@ func noOperation(document *openapi3.T, path string) *openapi3.Operation {
 		possible.Set("429", responses["RateLimited"])
 	}
 	return &openapi3.Operation{Responses: possible}
+}
+
+// The webhooks of the document are the events of the program.
+func TestOpenAPIHasAllEvents(t *testing.T) {
+	var document struct {
+		Webhooks map[string]struct {
+			Post struct {
+				RequestBody struct {
+					Content map[string]struct {
+						Schema struct {
+							Properties struct {
+								Type struct{ Examples []string }
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	modelstest.Must(t, json.Unmarshal(modelstest.Value(os.ReadFile("openapi.json"))(t), &document))
+	var got []string
+	for _, described := range document.Webhooks {
+		got = append(got, described.Post.RequestBody.Content["application/json"].Schema.Properties.Type.Examples...)
+	}
+	want := []string{models.EventTest}
+	for _, group := range models.EventGroups {
+		want = append(want, models.Events(group)...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("openapi.json has %q,\nwant %q", got, want)
+	}
 }

@@ -69,9 +69,9 @@ func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get("/.well-known/change-password", func(c *gin.Context) error { return p.redirect(c, accountPath) })
 	anyone.get("/robots.txt", p.documents.showRobots)
 	anyone.get("/llms.txt", p.documents.showIndex)
-	paths := []string{docsPath, "/docs/widget", "/docs/guides", "/docs/leaked-keys", "/docs/errors", "/docs/gateway", "/docs/changelog"}
+	paths := []string{docsPath, "/docs/widget", "/docs/guides", "/docs/leaked-keys", "/docs/reports", "/docs/webhooks", "/docs/errors", "/docs/gateway", "/docs/changelog"}
 	if p.OperatorToken != "" {
-		paths = append(paths, "/docs/operate", "/docs/operate/people")
+		paths = append(paths, "/docs/operate", "/docs/operate/people", "/docs/operate/reports")
 	}
 	for _, path := range paths {
 		anyone.get(path, p.documents.show)
