@@ -14,10 +14,11 @@ type CallsPage struct {
 	Limits models.Limits // of the account
 	Used   models.CallsUsed
 
-	Agents []models.Agent // to choose from
-	Keys   []models.Key
-	Agent  uuid.UUID // zero: all
-	Key    uuid.UUID
+	Agents  []models.Agent // to choose from
+	Keys    []models.Key
+	Revoked []models.Key // the last ones that were revoked or have expired
+	Agent   uuid.UUID    // zero: all
+	Key     uuid.UUID
 
 	Calls   []CallRow
 	Older   string // URL of the next page; empty on the last one

@@ -18,7 +18,7 @@ import (
 // The parameters of the filter.
 const (
 	paramKind   = "kind" // an action or a group
-	paramActor  = "who"  // a user's id, "operator", or "visitor" for someone who was not signed in
+	paramActor  = "who"  // a user's id, "operator", "system", or "visitor" for someone who was not signed in
 	paramKey    = "key"
 	paramFrom   = "from" // a day, such as 2026-03-14
 	paramUntil  = "to"   // the last day
@@ -56,7 +56,7 @@ func newActivityView(parameters url.Values) (activityView, error) {
 		set(paramKey, id.String())
 	}
 	switch actor := models.ActorKind(parameters.Get(paramActor)); actor {
-	case models.ActorOperator, models.ActorVisitor:
+	case models.ActorOperator, models.ActorVisitor, models.ActorSystem:
 		view.ActorKind = actor
 		set(paramActor, string(actor))
 	default:

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestActivityFilter(t *testing.T) {
@@ -174,5 +175,9 @@ func TestActivityOfOneActor(t *testing.T) {
 			page.one("link", "Download CSV").with("href", "/activity/export?who="+who)
 		}
 		c.get("/activity?who=" + uuid.NewString()).activities(0)
+		expired := c.key("short")
+		modelstest.Exec(t, s.databaseURL, "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '"+expired.ID.String()+"'")
+		modelstest.Must(t, s.store.Keys.RecordExpiry(t.Context()))
+		c.get("/activity?who=system").is(http.StatusOK).activities(1)[0].says("The API key short")
 	})
 }

@@ -160,17 +160,21 @@ func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.C
 		return page, err
 	}
 	page.Agents = agents.Items
-	if page.Keys, err = p.keys.Active(ctx, account); err != nil || view.KeyID == uuid.Nil {
+	if page.Keys, err = p.keys.Active(ctx, account); err != nil {
 		return page, err
 	}
-	if !slices.ContainsFunc(page.Keys, func(key models.Key) bool { return key.ID == view.KeyID }) {
-		key, err := p.keys.Find(ctx, account, view.KeyID)
-		if err != nil {
-			return page, err
-		}
-		page.Keys = append(page.Keys, key)
+	revoked, err := p.keys.Revoked(ctx, account, models.Page{Limit: revokedPerPage})
+	if err != nil {
+		return page, err
 	}
-	return page, nil
+	page.Revoked = revoked.Items
+	chosen := func(key models.Key) bool { return key.ID == view.KeyID }
+	if view.KeyID == uuid.Nil || slices.ContainsFunc(page.Keys, chosen) || slices.ContainsFunc(page.Revoked, chosen) {
+		return page, nil
+	}
+	key, err := p.keys.Find(ctx, account, view.KeyID)
+	page.Revoked = append(page.Revoked, key)
+	return page, err
 }
 
 // newEnd asks whether to end a call.

@@ -90,6 +90,10 @@ func TestCallsAreListedFilteredAndExported(t *testing.T) {
 			!strings.Contains(lines[2], fmt.Sprintf(`%q,%q,"'=user",`, front.ID, key.ID)) || !strings.HasSuffix(lines[2], `"3852","visitor_left","true"`) {
 			t.Errorf("the export is\n%s", strings.Join(lines, "\n"))
 		}
+		c.revoke(key)
+		if page := c.get("/calls").is(http.StatusOK); !strings.Contains(page.body, `<optgroup label="Revoked or expired">`) {
+			t.Error("the filter has no revoked key")
+		}
 	})
 }
 
