@@ -20,6 +20,7 @@ import (
 	"portal/models/backup"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/webhook"
 )
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
@@ -39,7 +40,7 @@ type deployment struct {
 
 func deploy(t *testing.T, url string) deployment {
 	t.Helper()
-	return deployment{Store: modelstest.Open(t, url, models.Options{}), url: url}.as(t, "ada@example.com")
+	return deployment{Store: modelstest.Open(t, url, models.Options{Webhooks: &webhook.Guard{}}), url: url}.as(t, "ada@example.com")
 }
 
 // as returns the deployment with a new account.
@@ -284,6 +285,32 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				key := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)
 				if key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(expiry) || !slices.Equal(key.Networks, networks) || key.Limits.Calls != 5 {
 					t.Errorf("%+v", key)
+				}
+			}
+	},
+	"webhooks": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		hooks := d.Webhooks
+		var ids []uuid.UUID
+		for _, name := range []string{"kept", "removed", "disabled"} {
+			endpoint, _, err := hooks.Add(t.Context(), d.account.ID, "https://example.com/"+name, []models.EventGroup{models.GroupKeys}, models.Operator())
+			modelstest.Must(t, err)
+			ids = append(ids, endpoint.ID)
+		}
+		find := func(id uuid.UUID) (models.Endpoint, error) { return hooks.Find(t.Context(), d.account.ID, id) }
+		return func() {
+				modelstest.Must(t, hooks.Remove(t.Context(), d.account.ID, ids[1], models.Operator()))
+				modelstest.Must(t, hooks.Disable(t.Context(), d.account.ID, ids[2], models.Operator()))
+			}, func(t *testing.T) {
+				kept := modelstest.Value(find(ids[0]))(t)
+				if _, err := find(ids[1]); !errors.Is(err, models.ErrWebhookNotFound) {
+					t.Errorf("the removed endpoint: %v", err)
+				}
+				if disabled := modelstest.Value(find(ids[2]))(t); kept.DisabledAt != nil || disabled.DisabledAt == nil {
+					t.Errorf("%+v, %+v", kept, disabled)
+				}
+				deliveries := modelstest.Value(hooks.Deliveries(t.Context(), d.account.ID, ids[0]))(t)
+				if len(deliveries) == 0 || slices.ContainsFunc(deliveries, func(d models.Delivery) bool { return d.DueAt != nil }) {
+					t.Errorf("deliveries of the backup wait: %+v", deliveries)
 				}
 			}
 	},

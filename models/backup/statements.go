@@ -41,6 +41,8 @@ CREATE TEMPORARY TABLE current_authenticators AS
 	FROM PREFIXauthenticators WHERE COMPARED;
 CREATE TEMPORARY TABLE current_recovery_codes AS SELECT code_hash, user_id FROM PREFIXrecovery_codes WHERE COMPARED;
 CREATE TEMPORARY TABLE current_erasures AS SELECT id, account_id, erased_at FROM PREFIXerasures WHERE COMPARED;
+CREATE TEMPORARY TABLE current_endpoints AS
+	SELECT id, secret, key_id, previous, previous_key_id, previous_until, disabled_at FROM PREFIXwebhook_endpoints WHERE COMPARED;
 CREATE TEMPORARY TABLE current_passkeys AS
 	SELECT id, user_id, credential_id, credential, sign_count, name, created_at, last_used_at
 	FROM PREFIXpasskeys WHERE COMPARED;
@@ -61,7 +63,7 @@ func (r restoring) secure(e expressions) (statements, count string) {
 		"NOW", at(r.now),
 		"KEY_REVOKED", "'"+string(models.ActionKeyRevoked)+"'", "AGENT_REMOVED", "'"+string(models.ActionAgentRemoved)+"'",
 		"DATABASE_RESTORED", "'"+string(models.ActionDatabaseRestored)+"'", "ERASED", "'"+models.ErasedName+"'",
-	).Replace(revokeKeys + removeAgents + beginErasures + keepUsers + hideErased + keepFactors + forgetSent + record), "SELECT count(*) FROM closed_keys"
+	).Replace(revokeKeys + removeAgents + beginErasures + keepUsers + hideErased + keepFactors + keepEndpoints + forgetSent + record), "SELECT count(*) FROM closed_keys"
 }
 
 const revokeKeys = `
@@ -133,6 +135,17 @@ INSERT INTO recovery_codes (code_hash, user_id)
 INSERT INTO passkeys (id, user_id, credential_id, credential, sign_count, name, created_at, last_used_at)
 	SELECT id, user_id, credential_id, credential, sign_count, name, created_at, last_used_at
 	FROM current_passkeys WHERE user_id IN (SELECT id FROM users);
+`
+
+// keepEndpoints removes the webhooks that are missing in the current database, and keeps which ones
+// are disabled and the current secrets. What waited may have been sent since the backup, so it is not
+// sent again unless a user asks for it.
+const keepEndpoints = `
+DELETE FROM webhook_endpoints WHERE COMPARED AND id NOT IN (SELECT id FROM current_endpoints);
+UPDATE webhook_endpoints SET secret = c.secret, key_id = c.key_id, previous = c.previous, previous_key_id = c.previous_key_id,
+		previous_until = c.previous_until, disabled_at = c.disabled_at
+	FROM current_endpoints AS c WHERE c.id = webhook_endpoints.id;
+UPDATE webhook_deliveries SET due_at = NULL, response = 'Not sent again, because a backup was restored.' WHERE due_at IS NOT NULL;
 `
 
 // forgetSent deletes what may have been sent, used, cancelled or ended after the backup.
