@@ -247,10 +247,13 @@ type event struct {
 	id   uuid.UUID
 }
 
-// fanOut queues events for the account's endpoints, even in a process that sends none, because the
-// commands of operators do not know whether the portal does. One statement does it for all
-// endpoints. An event that an endpoint has already is left out.
+// fanOut queues events for the account's endpoints unless webhooks are off, even in a process that
+// sends none, because the commands of operators do not know whether the portal does. One statement
+// does it for all endpoints. An event that an endpoint has already is left out.
 func (tx Tx) fanOut(ctx context.Context, group EventGroup, accountID uuid.UUID, events ...event) error {
+	if tx.db.webhooksOff {
+		return nil
+	}
 	now := tx.Now()
 	for _, e := range events {
 		endpoints := tx.NewSelect().Model((*Endpoint)(nil)).

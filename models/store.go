@@ -87,6 +87,9 @@ type Options struct {
 	ReportDelay time.Duration
 	// Webhooks decides which addresses webhooks are sent to; nil: webhooks are off.
 	Webhooks *webhook.Guard
+	// WebhooksOff means that nobody sends webhooks, so none are queued. The commands of operators
+	// do not know it.
+	WebhooksOff bool
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
 	// Issuers are those whose tokens can stand for a key without pasted public keys.
@@ -135,7 +138,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}
 	db := &DB{
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
-		mail: o.Mail, mailsDropped: new(atomic.Uint64),
+		mail: o.Mail, webhooksOff: o.WebhooksOff, mailsDropped: new(atomic.Uint64),
 	}
 	db.checkSecret(ctx, o.Keyring)
 	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, o)

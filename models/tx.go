@@ -26,6 +26,7 @@ type DB struct {
 	tracer  trace.Tracer // nil: no spans
 
 	mail         bool           // queue mails about activities
+	webhooksOff  bool           // queue no webhooks
 	mailsDropped *atomic.Uint64 // because too many waited
 }
 

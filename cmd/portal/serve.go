@@ -74,7 +74,8 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	store, err := models.Open(ctx, s.database.url, models.Options{
 		Logger: logger, Tracer: tracer, Keyring: keyring, LiveKit: s.liveKit, Mail: s.mailFrom != nil,
 		SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime, Issuers: s.issuers,
-		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff, RolesFrom: s.rolesFrom(), Webhooks: s.webhooks(listener, metricsListener),
+		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff, RolesFrom: s.rolesFrom(),
+		Webhooks: s.webhooks(listener, metricsListener), WebhooksOff: s.webhooksOff,
 	})
 	if err != nil {
 		return err

@@ -411,6 +411,18 @@ func TestHangingReceivers(t *testing.T) {
 	})
 }
 
+func TestNothingWaitsWhileWebhooksAreOff(t *testing.T) {
+	eachDatabase(t, loopback(), func(t *testing.T, in *instance) {
+		in.add(in.account.ID, "http://127.0.0.1:1/")
+		before := modelstest.Value(in.store.Webhooks.Waiting(t.Context()))(t)
+		in.store = modelstest.Open(t, in.url, models.Options{Now: in.clock.Now, WebhooksOff: true})
+		in.agent(in.account.ID)
+		if waiting := modelstest.Value(in.store.Webhooks.Waiting(t.Context()))(t); waiting != before {
+			t.Errorf("%d deliveries wait, %d before", waiting, before)
+		}
+	})
+}
+
 // Beyond 10,000 waiting deliveries of an account the oldest fail.
 func TestManyWaitingDeliveries(t *testing.T) {
 	eachDatabase(t, loopback(), func(t *testing.T, in *instance) {
