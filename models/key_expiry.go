@@ -21,6 +21,15 @@ const (
 	ExpiryRecorded             // [ActionKeyExpired], the last one
 )
 
+const (
+	// Owners are told firstWarning and lastWarning before a key expires, unless its lifetime is
+	// not longer: the person who sets such an expiry knows it.
+	firstWarning = 7 * Day
+	lastWarning  = Day
+	// warningInterval is the time between two looks for keys that expire.
+	warningInterval = time.Minute
+)
+
 // expiryBatch limits the activities of one round about the expiry of keys. The next round continues.
 const expiryBatch = 1000
 

@@ -10,17 +10,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-const (
-	// Mails are queued firstWarning and lastWarning before a key expires, unless its lifetime
-	// is not longer: the person who sets such an expiry knows it.
-	firstWarning = 7 * Day
-	lastWarning  = Day
-	// warningSlack is how much earlier a mail may be queued, so that one mail reports keys that
-	// were generated together. Without it, they could reach the limit of mails to one address.
-	warningSlack = time.Hour
-	// warningInterval is the time between two looks for keys that expire.
-	warningInterval = time.Minute
-)
+// warningSlack is how much earlier a mail may be queued, so that one mail reports keys that were
+// generated together. Without it, they could reach the limit of mails to one address.
+const warningSlack = time.Hour
 
 // WarnOfExpiry queues the mails about keys that expire within seven days, and once more within one
 // day. A key whose whole life is as short gets no such mail. The owners get one mail about all

@@ -14,6 +14,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/webhook"
 )
 
 // secrets are secret values by name.
@@ -68,6 +69,11 @@ func (f *fixture) live(t *testing.T) secrets {
 	}, models.LeakGitHub, "")))
 	_, _ = f.API.Authenticate(ctx, secret, models.Source{})
 	_, _ = f.API.Authenticate(ctx, secret[:30], models.Source{})
+	endpoint, signing, err := f.Webhooks.Add(ctx, account.ID, "https://example.com/", []models.EventGroup{models.GroupKeys}, actor)
+	must(t, err)
+	_, rotated, err := f.Webhooks.Rotate(ctx, account.ID, endpoint.ID, actor)
+	must(t, err)
+	s["signing secret"], s["rotated signing secret"] = signing[6:40], rotated[6:40]
 	s["reset token"] = f.resetToken(t, "ada@example.com")
 	must(t, errOf(f.Credentials.PasswordResetUser(ctx, s["reset token"])))
 	return s
@@ -106,7 +112,7 @@ func TestDatabaseAndLogsHoldNoSecret(t *testing.T) {
 func holdsNoSecret(t *testing.T, url, files string) {
 	t.Helper()
 	logged := &modelstest.LogBuffer{}
-	f := newFixture(t, url, models.Options{Logger: logged.Logger()})
+	f := newFixture(t, url, models.Options{Logger: logged.Logger(), Webhooks: &webhook.Guard{}})
 	s := f.live(t)
 	var content bytes.Buffer
 	for _, file := range modelstest.Value(filepath.Glob(files))(t) {
