@@ -75,6 +75,11 @@ func TestExamplesReceiveWebhooks(t *testing.T) {
 					t.Errorf("%s gets %d", name, code)
 				}
 			}
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(log)
+				}
+			})
 			modelstest.Eventually(t, "the event is handled", func() bool { return strings.Contains(log.String(), "event api_key.revoked") })
 			if n := bytes.Count([]byte(log.String()), []byte("event api_key")); n != 1 {
 				t.Errorf("handled %d times:\n%s", n, log)

@@ -29,7 +29,7 @@ class Receiver(BaseHTTPRequestHandler):
         key = (self.headers["webhook-id"], event["type"])
         if key not in seen:
             seen.add(key)
-            print("event", event["type"], json.dumps(event["data"]), flush=True)
+            print(f"event {event['type']} {json.dumps(event['data'])}", flush=True)
 
     def answer(self, status):
         self.send_response(status)
