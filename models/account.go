@@ -16,6 +16,7 @@ type Account struct {
 	CreatedAt  time.Time
 	DisabledAt *time.Time // if set, the account's keys are refused and its users cannot sign in
 	Limits     Limits     `bun:",nullzero"` // of its calls
+	Seeded     bool       // with data for demonstrations, which may be replaced
 }
 
 func (a Account) id() uuid.UUID { return a.ID }
@@ -33,4 +34,5 @@ type NewAccount struct {
 	Name     string // 1 to 100 characters
 	Email    string // unique, compared without case
 	Password string // 12 to 128 characters, not trimmed
+	Seeded   bool
 }

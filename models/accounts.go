@@ -32,7 +32,7 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 		return Account{}, err
 	}
 	return inTx(ctx, a.db, "create account", func(ctx context.Context, tx Tx) (Account, error) {
-		account := Account{ID: newID(), Name: name, CreatedAt: tx.Now()}
+		account := Account{ID: newID(), Name: name, CreatedAt: tx.Now(), Seeded: n.Seeded}
 		if err := tx.Insert(ctx, &account); err != nil {
 			return Account{}, err
 		}

@@ -59,9 +59,9 @@ type seededKey struct {
 	Value *string   `json:"value"` // nil: the key no longer works
 }
 
-func createDemo(ctx context.Context, store *models.Store, email string, agents ...string) (demoAccount, error) {
+func createDemo(ctx context.Context, store *models.Store, email string, seeded bool, agents ...string) (demoAccount, error) {
 	demo := demoAccount{Email: email, Password: rand.Text()}
-	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: demo.Password})
+	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: demo.Password, Seeded: seeded})
 	if err != nil {
 		return demo, err
 	}
@@ -91,7 +91,7 @@ func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.
 	}
 	var demo demoAccount
 	if empty {
-		demo, err = createDemo(ctx, store, demoEmail, "Demo agent")
+		demo, err = createDemo(ctx, store, demoEmail, false, "Demo agent")
 	}
 	// Another instance may have created the account in the meantime.
 	if !empty || errors.Is(err, models.ErrEmailTaken) {
@@ -107,8 +107,9 @@ func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.
 }
 
 type demoSeedCommand struct {
-	Email string `default:"seed@example.com" placeholder:"EMAIL" help:"Email of the account's user. Default: ${default}."`
-	JSON  bool   `name:"json" help:"Print one JSON object."`
+	Email   string `default:"seed@example.com" placeholder:"EMAIL" help:"Email of the account's user. Default: ${default}."`
+	JSON    bool   `name:"json" help:"Print one JSON object."`
+	Replace bool   `help:"First erase the account of these users, if demo seed created it."`
 }
 
 // demoRestricted is the label of the key that reaches one agent.
@@ -159,10 +160,16 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 	settings.fill()
 	baseURL := strings.TrimSuffix(cmp.Or(settings.BaseURL, "http://"+settings.Addr), "/")
 	seed := demoSeed{today: time.Now().UTC().Truncate(time.Minute)}
-	seed.setClock(seed.daysAgo(34))
+	seed.setClock(time.Now())
 	return d.withStore(ctx, models.Options{Now: seed.clock}, func(store *models.Store) error {
+		if c.Replace {
+			if err := eraseSeeded(ctx, store, c.Email, memberEmail(c.Email)); err != nil {
+				return err
+			}
+		}
 		seed.store = store
-		demo, err := createDemo(ctx, store, c.Email, "Front desk", "Night shift", "Outbound surveys")
+		seed.setClock(seed.daysAgo(34))
+		demo, err := createDemo(ctx, store, c.Email, true, "Front desk", "Night shift", "Outbound surveys")
 		if err == nil {
 			seed.user, err = store.SignIn.VerifyPassword(ctx, demo.Email, demo.Password, models.Client{Address: "192.0.2.10"})
 		}
@@ -185,6 +192,35 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	})
 }
+
+// eraseSeeded erases the accounts of the users with these emails. If demo seed did not create one of
+// them, it erases none and returns an error.
+func eraseSeeded(ctx context.Context, store *models.Store, emails ...string) error {
+	accounts := map[uuid.UUID]models.Account{}
+	for _, email := range emails {
+		account, err := store.Accounts.FindByEmail(ctx, email)
+		switch {
+		case errors.Is(err, models.ErrAccountNotFound):
+		case err != nil:
+			return err
+		case !account.Seeded:
+			return fmt.Errorf("--replace: demo seed did not create the account of %s; choose another --email", email)
+		default:
+			accounts[account.ID] = account
+		}
+	}
+	for id := range accounts {
+		if err := store.Accounts.SetDisabled(ctx, id, true, models.Operator()); err != nil {
+			return err
+		}
+		if err := store.Erasures.BeginAccount(ctx, id); err != nil {
+			return err
+		}
+	}
+	return finishErasures(ctx, store)
+}
+
+func memberEmail(email string) string { return "member-" + email }
 
 // demoSeed creates the demo data. Its clock is the clock of the store.
 type demoSeed struct {
@@ -248,7 +284,7 @@ func (s *demoSeed) createExpiredKey(ctx context.Context) error {
 
 // addPeople adds a member and invites another one.
 func (s *demoSeed) addPeople(ctx context.Context) error {
-	s.out.MemberEmail, s.out.MemberPassword = "member-"+s.out.Email, rand.Text()
+	s.out.MemberEmail, s.out.MemberPassword = memberEmail(s.out.Email), rand.Text()
 	member := models.NewUser{Email: s.out.MemberEmail, Password: s.out.MemberPassword, Role: models.RoleMember}
 	if _, err := s.store.People.Add(ctx, s.user.AccountID, member, models.Operator()); err != nil {
 		return err

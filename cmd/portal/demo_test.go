@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -113,6 +114,21 @@ func TestDemoSeed(t *testing.T) {
 			t.Errorf("got %q", out)
 		}
 		portal(t, env, "", "demo", "seed", "--email", "suite@example.com").failsWith(t, "already exists")
+
+		var again seededAccount
+		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, env, "", "demo", "seed", "--replace", "--json")), &again))
+		if _, err := store.Accounts.Find(t.Context(), seeded.AccountID); !errors.Is(err, models.ErrAccountNotFound) {
+			t.Errorf("the replaced account: error %v", err)
+		}
+		if _, err := store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}); !errors.Is(err, models.ErrKeyUnknown) {
+			t.Errorf("a key of the replaced account: error %v", err)
+		}
+		other := modelstest.Value(store.Accounts.FindByEmail(t.Context(), "suite@example.com"))(t)
+		if caller, err := store.API.Authenticate(t.Context(), again.APIKey, models.Source{}); err != nil || caller.AccountID != again.AccountID || other.ID == again.AccountID {
+			t.Errorf("a key of the new account: %+v, error %v", caller, err)
+		}
+		modelstest.Value(store.Accounts.Create(t.Context(), models.NewAccount{Name: "Demo", Email: "you@example.com", Password: "correct horse battery"}))(t)
+		portal(t, env, "", "demo", "seed", "--replace", "--email", "you@example.com").failsWith(t, "demo seed did not create the account of you@example.com")
 	})
 }
 

@@ -11,6 +11,8 @@ CREATE TABLE accounts (
     name                   text NOT NULL,
     -- Whether every user of the account needs an authenticator app or a passkey.
     second_factor_required boolean NOT NULL DEFAULT false,
+    -- Whether demo seed created it and may replace it.
+    seeded                 boolean NOT NULL DEFAULT false,
     created_at             timestamptz NOT NULL,
     disabled_at            timestamptz,
     -- The limits of its calls as JSON. NULL: none.

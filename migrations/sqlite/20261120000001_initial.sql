@@ -12,6 +12,8 @@ CREATE TABLE accounts (
     name                   TEXT NOT NULL,
     -- Whether every user of the account needs an authenticator app or a passkey.
     second_factor_required BOOLEAN NOT NULL DEFAULT false,
+    -- Whether demo seed created it and may replace it.
+    seeded                 BOOLEAN NOT NULL DEFAULT false,
     created_at             TIMESTAMP NOT NULL,
     disabled_at            TIMESTAMP,
     -- The limits of its calls as JSON. NULL: none.
