@@ -91,7 +91,7 @@ func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		victim, intruder := s.tenant(t, "victim"), s.tenant(t, "intruder")
 		for path, kind := range map[string]string{
-			"/activity?before=": "activity", "/integrate?agent=": "agents", "/people?after=": "people", "/people?removed=": "people",
+			"/activity?before=": "activity", "/api-keys?replacing=": "api-keys", "/integrate?agent=": "agents", "/people?after=": "people", "/people?removed=": "people",
 			"/usage?key=": "api-keys", "/usage/export?key=": "api-keys",
 		} {
 			for _, id := range victim.objectIDs[kind] {

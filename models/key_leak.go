@@ -49,6 +49,16 @@ func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter Le
 	return outcomes, nil
 }
 
+// Leaked returns up to limit of the account's keys that were revoked as leaked after since, the
+// latest first.
+func (k *Keys) Leaked(ctx context.Context, accountID uuid.UUID, since time.Time, limit int) ([]Key, error) {
+	keys := []Key{}
+	err := k.db.NewSelect().Model(&keys).Where("api_key.account_id = ?", accountID).
+		Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
+		OrderExpr("api_key.revoked_at DESC").Limit(int64(limit)).Scan(ctx)
+	return keys, failed("list leaked API keys", err)
+}
+
 // findLeaked returns the keys, active or not, among the texts of a batch.
 func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]Key, error) {
 	var hashes [][]byte

@@ -19,14 +19,17 @@ const (
 )
 
 // String returns the reporter as users see it, such as "Reported as leaked by GitHub".
-func (r LeakReporter) String() string {
+func (r LeakReporter) String() string { return "R" + r.Words()[1:] }
+
+// Words is String in a sentence, such as "reported as leaked by GitHub".
+func (r LeakReporter) Words() string {
 	switch r {
 	case LeakGitHub:
-		return "Reported as leaked by GitHub"
+		return "reported as leaked by GitHub"
 	case LeakGitLab:
-		return "Reported as leaked by GitLab"
+		return "reported as leaked by GitLab"
 	default:
-		return "Reported as leaked"
+		return "reported as leaked"
 	}
 }
 

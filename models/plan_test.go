@@ -81,6 +81,7 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		must(t, errOf(s.Keys.Active(ctx, c.ID)))
 		must(t, errOf(s.Keys.ActiveUsage(ctx, c.ID, models.Days(30))))
 		must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 50})))
+		must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-models.Day), 4)))
 		for _, statement := range seen.all {
 			if n := f.keysRead(t, statement); n > models.MaxUsageKeys+1 {
 				t.Errorf("it reads %d keys: %s", n, statement)
@@ -261,6 +262,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)))
 	must(t, errOf(s.Keys.FindDurable(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10})))
+	must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-models.Day), 4)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
 }
 

@@ -132,7 +132,19 @@ type APIKeyList struct {
 	Steps []FirstStep
 
 	Filterable bool // the list is long enough to need a filter
+	Leaked     LeakedKeys
 }
+
+// LeakedKeys is the notice about keys that were revoked as leaked.
+type LeakedKeys struct {
+	Keys []models.Key // the latest first
+	More bool         // than these
+}
+
+// LeaksDismissed removes the notice about leaked keys.
+type LeaksDismissed struct{}
+
+func (LeaksDismissed) fragment() string { return "leaks-dismissed" }
 
 func (APIKeyList) fragment() string { return "api-key-list" }
 

@@ -37,11 +37,16 @@ func (p *keyPages) list(c *gin.Context) error {
 
 // newPage returns the page of keys with a new form.
 func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
-	restrictions, err := p.restrictionsOf(c, models.Key{})
+	lost, err := p.replacing(c)
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	return p.page(c, templates.APIKeyForm{FormID: uuid.New(), Trust: p.trustForm(previewPath), Restrictions: restrictions}, replacements...)
+	restrictions, err := p.restrictionsOf(c, lost)
+	if err != nil {
+		return templates.APIKeysPage{}, err
+	}
+	form := templates.APIKeyForm{FormID: uuid.New(), Label: lost.Label, Trust: p.trustForm(previewPath), OnlyReports: restrictions.OnlyReports, Restrictions: restrictions}
+	return p.page(c, form, replacements...)
 }
 
 // show shows the row of a key. Cancel leads to it.
@@ -128,6 +133,9 @@ func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements .
 	}
 	var err error
 	if list.Steps, err = p.firstSteps(c, active); err != nil {
+		return list, err
+	}
+	if list.Leaked, err = p.leaked(c); err != nil {
 		return list, err
 	}
 	list.Version = versionOf([]any{list.Keys, list.Steps})

@@ -62,6 +62,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		flash:          newCookie(d, "flash", flashAge),
 		revealed:       newCookie(d, "revealed", 0),
 		device:         newCookie(d, "device", deviceAge),
+		dismissed:      newCookie(d, "dismissed", leakNotice),
 		templates:      parsed,
 		actions:        middleware.NewSlots(maxActions),
 		passwords:      middleware.NewSlots(maxActions),

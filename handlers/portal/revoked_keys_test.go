@@ -109,6 +109,58 @@ func TestRevokedKeysArePaged(t *testing.T) {
 	page.one("link", "Newest")
 }
 
+func TestLeakedKeyIsNoticedUntilTheReaderDismissesIt(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			agent := c.agent("Front desk")
+			secrets := map[string]string{}
+			for _, label := range []string{"Website", "Backend", "Mobile", "Desktop"} {
+				n := models.NewKey{Label: label, FormID: uuid.New(), Restrictions: models.Restrictions{Agents: []uuid.UUID{agent.ID}}}
+				_, secret, err := s.store.Keys.Generate(t.Context(), c.account.ID, n, models.Operator())
+				modelstest.Must(t, err)
+				secrets[label] = secret
+			}
+			report := func(label string) {
+				t.Helper()
+				modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), []models.LeakedText{models.NewLeakedText(secrets[label], "")}, models.LeakGitHub, ""))(t)
+			}
+			c.get("/api-keys").none("group", "Leaked keys")
+			report("Website")
+			colleague := s.visitor(t)
+			member := "member-" + c.email
+			modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: member, Password: password, Role: models.RoleMember}, models.Operator()))(t)
+			colleague.signIn(member, password)
+
+			notice := as.of(t, c.visitor).get("/api-keys").one("group", "Leaked keys")
+			notice.says("Website ( nas_...", ") was revoked: reported as leaked by GitHub.")
+			form := c.get(notice.one("link", "Generate its replacement").attr("href")).is(http.StatusOK)
+			form.one("textbox", "Label").with("value", "Website")
+			if !form.one("checkbox", "Front desk").has("checked") || !form.one("radio", "Only these").has("checked") {
+				t.Error("the replacement reaches other agents")
+			}
+			dismissal := notice.one("button", "Dismiss").form().attr("action")
+			if answer := as.of(t, c.visitor).post(dismissal, nil); as.htmx {
+				answer.is(http.StatusOK).none("group", "Leaked keys")
+			} else {
+				answer.redirects("/api-keys")
+			}
+			c.get("/api-keys").none("group", "Leaked keys")
+			colleague.get("/api-keys").one("group", "Leaked keys")
+
+			report("Backend")
+			notice = c.get("/api-keys").one("group", "Leaked keys")
+			notice.says("Backend")
+			if len(notice.all("link", "")) != 1 {
+				t.Errorf("the notice %q has the dismissed key", notice.text())
+			}
+			report("Mobile")
+			report("Desktop")
+			colleague.get("/api-keys").one("group", "Leaked keys").one("link", "More leaked keys")
+		})
+	})
+}
+
 func TestRowsUnderRotationNameEachOther(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)

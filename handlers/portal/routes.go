@@ -121,6 +121,8 @@ func (p *Portal) registerKeys(users routes) {
 	users.page(selectedPath, p.keys.newSelectedRevocation)
 	users.post(selectedPath, p.keys.revokeSelected)
 	users.page("/api-keys/:id", p.keys.show)
+	users.page("/api-keys/:id/leak-dismissal", p.keys.showLeaks)
+	users.post("/api-keys/:id/leak-dismissal", p.keys.dismissLeaks)
 	users.page("/api-keys/:id/name", p.keys.editName)
 	users.change("/api-keys/:id/name", p.keys.rename)
 	users.page("/api-keys/:id/restrictions", p.keys.editRestrictions)

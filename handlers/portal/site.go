@@ -46,6 +46,7 @@ type site struct {
 	flash          cookie
 	revealed       cookie
 	device         cookie
+	dismissed      cookie // the notice about leaked keys
 	templates      *templates.Templates
 	actions        middleware.Slots
 	passwords      middleware.Slots // of actions that wait for password hashing

@@ -122,6 +122,8 @@ CREATE INDEX api_keys_expiry_unrecorded ON api_keys (expiry_recorded, expires_at
     WHERE revoked_at IS NULL AND expiry_recorded < 2;
 -- For the question whether any limit is set.
 CREATE INDEX api_keys_limited ON api_keys (account_id) WHERE limits IS NOT NULL AND revoked_at IS NULL;
+-- For the notice about leaked keys.
+CREATE INDEX api_keys_leaked ON api_keys (account_id, revoked_at) WHERE leak_reporter IS NOT NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
 -- The exchanges of tokens whose issuer and signature were right: the last 20 of each key.

@@ -1,0 +1,71 @@
+package portal
+
+import (
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+const (
+	// leakNotice is how long the page of keys says that a key was revoked as leaked.
+	leakNotice = 7 * models.Day
+	// noticedLeaks is how many keys the notice names.
+	noticedLeaks = 3
+
+	paramReplacing = "replacing"
+)
+
+// dismissedLeaks is the notice that a user has dismissed. A cookie carries it, so each reader
+// dismisses the notice alone.
+type dismissedLeaks struct {
+	User  uuid.UUID // on a shared browser the next user must see the notice
+	Until time.Time // the latest revocation in the notice
+}
+
+// leaked returns the notice about the keys that were revoked as leaked.
+func (p *keyPages) leaked(c *gin.Context) (notice templates.LeakedKeys, err error) {
+	session, since := sessionFrom(c), p.Now().Add(-leakNotice)
+	var dismissed dismissedLeaks
+	if p.dismissed.get(c, &dismissed) && dismissed.User == session.UserID && dismissed.Until.After(since) {
+		since = dismissed.Until
+	}
+	keys, err := p.keys.Leaked(c.Request.Context(), session.AccountID, since, noticedLeaks+1)
+	notice.More = len(keys) > noticedLeaks
+	notice.Keys = keys[:min(len(keys), noticedLeaks)]
+	return notice, err
+}
+
+// showLeaks shows the list, which has the notice.
+func (p *keyPages) showLeaks(c *gin.Context) error {
+	if _, err := p.find(c); err != nil {
+		return err
+	}
+	return p.redirect(c, homePath)
+}
+
+// dismissLeaks hides the notice about leaked keys whose latest one is in the path.
+func (p *keyPages) dismissLeaks(c *gin.Context) error {
+	key, err := p.find(c)
+	if err == nil && key.RevokedAt != nil {
+		err = p.dismissed.set(c, dismissedLeaks{User: sessionFrom(c).UserID, Until: *key.RevokedAt})
+	}
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: templates.LeaksDismissed{}, location: homePath})
+}
+
+// replacing returns the key whose replacement the form generates: the one of the query string, or
+// the zero key. The replacement does not keep its expiry.
+func (p *keyPages) replacing(c *gin.Context) (models.Key, error) {
+	id, err := queryID(c, paramReplacing)
+	if err != nil || id == uuid.Nil {
+		return models.Key{}, err
+	}
+	key, err := p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
+	return models.Key{Label: key.Label, Access: key.Access, Agents: key.Agents, Networks: key.Networks, Limits: key.Limits}, err
+}
