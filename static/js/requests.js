@@ -37,6 +37,11 @@
   document.addEventListener('htmx:after:request', (event) => {
     const { ctx } = event.detail;
     if (!ctx.background) {
+      // Sign-out leads to /login without a query.
+      if (ctx.hx.redirect?.startsWith('/login?') && hasInput()) {
+        event.preventDefault();
+        htmx.trigger('#session-state', 'ended');
+      }
       return;
     }
     if (ctx.hx.redirect) {
@@ -56,14 +61,28 @@
       }
       return;
     }
-    const inputs = [...document.querySelectorAll('#label, [data-confirmation] input')];
-    const busy = document.querySelector('dialog[open], [data-confirmation]') ||
-      inputs.some((input) => input.value !== input.defaultValue);
+    const busy = hasInput() || document.querySelector('[data-confirmation]');
     if (!busy || sourceElement.matches('[data-unknown]')) {
       location.reload();
     } else {
       htmx.trigger('#session-state', 'ended');
     }
+  }
+
+  // A dialog has a key that is shown once. A refused form has its input as the default values.
+  function hasInput() {
+    return document.querySelector('dialog[open], [name="selected"]:checked, form :is([role="alert"], [role="status"]):not(:empty)') ||
+      [...document.querySelectorAll('form:not([method="get"]) :is(input, textarea, select)')].some(isChanged);
+  }
+
+  function isChanged(field) {
+    if (field.matches('select')) {
+      const chosen = [...field.options].findLastIndex((option) => option.defaultSelected);
+      return field.selectedIndex !== Math.max(chosen, 0);
+    }
+    return field.matches('[type="radio"], [type="checkbox"]')
+      ? field.checked !== field.defaultChecked
+      : field.value !== field.defaultValue;
   }
 
   // HTMX focuses an [autofocus] element after each swap. A poll must not focus one from an earlier
