@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"portal/models/usage"
@@ -14,21 +15,34 @@ const maxKeyNetworks = 20
 
 // ParseNetworks returns the networks with these texts, such as 192.0.2.0/24 or 2001:db8::1, without
 // repetitions. Empty texts are ignored. The error may be an [*InvalidError] for the field
-// "networks".
+// "networks", which names every wrong text.
 func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 	networks := []netip.Prefix{}
+	var wrong, hosts []string
 	for _, text := range texts {
 		text = strings.TrimSpace(text)
 		if text == "" {
 			continue
 		}
-		network, err := parseNetwork(text)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(networks, network) {
+		network, ok := parseNetwork(text)
+		switch {
+		case !ok:
+			wrong = append(wrong, strconv.Quote(shorten(text)))
+		case network != network.Masked():
+			hosts = append(hosts, fmt.Sprintf("%s isn’t a network address. Did you mean %s?", network, network.Masked()))
+		case !slices.Contains(networks, network):
 			networks = append(networks, network)
 		}
+	}
+	const examples = "such as 192.0.2.0/24 or 2001:db8::1."
+	switch {
+	case len(wrong) == 1:
+		hosts = append([]string{wrong[0] + " is not an IP address or network, " + examples}, hosts...)
+	case len(wrong) > 1:
+		hosts = append([]string{someOf(wrong, ", ") + " are not IP addresses or networks, " + examples}, hosts...)
+	}
+	if len(hosts) > 0 {
+		return nil, invalidNetworks(someOf(hosts, " "))
 	}
 	if len(networks) == 0 || len(networks) > maxKeyNetworks {
 		return nil, invalidNetworks(fmt.Sprintf("Enter 1 to %d networks. You entered %d.", maxKeyNetworks, len(networks)))
@@ -36,29 +50,32 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 	return networks, nil
 }
 
+// someOf joins texts. Of more than a key can have networks, it counts the rest.
+func someOf(texts []string, separator string) string {
+	if rest := len(texts) - maxKeyNetworks; rest > 0 {
+		texts = append(texts[:maxKeyNetworks:maxKeyNetworks], fmt.Sprintf("and %d more", rest))
+	}
+	return strings.Join(texts, separator)
+}
+
 // parseNetwork returns the network with this text. An address is the network of this address alone,
 // and an IPv4 address in IPv6 notation is IPv4.
-func parseNetwork(text string) (netip.Prefix, error) {
-	wrong := invalidNetworks(fmt.Sprintf("%q is not an IP address or network, such as 192.0.2.0/24 or 2001:db8::1.", shorten(text)))
+func parseNetwork(text string) (netip.Prefix, bool) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
 		address, err := netip.ParseAddr(text)
 		if err != nil || address.Zone() != "" {
-			return netip.Prefix{}, wrong
+			return netip.Prefix{}, false
 		}
 		network = netip.PrefixFrom(address, address.BitLen())
 	}
 	if network.Addr().Is4In6() {
 		if network.Bits() < 96 {
-			return netip.Prefix{}, wrong
+			return netip.Prefix{}, false
 		}
 		network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
 	}
-	if network != network.Masked() {
-		return netip.Prefix{}, invalidNetworks(fmt.Sprintf("%s isn’t a network address. Did you mean %s?",
-			network, network.Masked()))
-	}
-	return network, nil
+	return network, true
 }
 
 func invalidNetworks(message string) error { return &InvalidError{"networks", message} }

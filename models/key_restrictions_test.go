@@ -287,6 +287,14 @@ func TestNetworksAreCanonical(t *testing.T) {
 	} {
 		checkInvalid(t, input, errOf(models.ParseNetworks([]string{input})), "networks")
 	}
+	const named = `networks: "here", "there" are not IP addresses or networks, such as 192.0.2.0/24 or 2001:db8::1. ` +
+		"192.0.2.1/24 isn’t a network address. Did you mean 192.0.2.0/24? 198.51.100.9/25 isn’t a network address. Did you mean 198.51.100.0/25?"
+	if _, err := models.ParseNetworks([]string{"here", "192.0.2.1/24", "203.0.113.1", "there", "198.51.100.9/25"}); err == nil || err.Error() != named {
+		t.Errorf("several wrong networks: %v", err)
+	}
+	if _, err := models.ParseNetworks(strings.Split(strings.Repeat("x ", 25), " ")); err == nil || !strings.Contains(err.Error(), `"x", and 5 more are not`) {
+		t.Errorf("many wrong networks: %v", err)
+	}
 	if _, err := models.ParseNetworks(strings.Split(strings.Repeat("192.0.2.1 ", 21), " ")); err != nil {
 		t.Errorf("repetitions count: %v", err)
 	}

@@ -24,9 +24,9 @@ type KeySource struct {
 // In reports whether one of the networks has all addresses of the source, or else some of them. An
 // IPv6 source is a network, and which of its addresses it used is not known.
 func (s KeySource) In(networks []netip.Prefix) (all, some bool) {
-	source, err := parseNetwork(s.Address)
+	source, ok := parseNetwork(s.Address)
 	for _, network := range networks {
-		overlaps := err == nil && network.Overlaps(source)
+		overlaps := ok && network.Overlaps(source)
 		all = all || overlaps && network.Bits() <= source.Bits()
 		some = some || overlaps
 	}

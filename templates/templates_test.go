@@ -2,6 +2,9 @@ package templates_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +89,26 @@ func TestEveryFragmentRendersAlone(t *testing.T) {
 		}
 		if html, err := set.Fragment(fragment, "Done so."); err != nil || !strings.Contains(string(html), "Done so.") {
 			t.Errorf("the fragment of %T lacks its notice: %v", fragment, err)
+		}
+	}
+}
+
+// The error of a field is between the field and its hints, on every page.
+func TestErrorsStandAboveHints(t *testing.T) {
+	files, err := filepath.Glob("*/*.html")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range regexp.MustCompile(`<div class="field|<fieldset|<form|{{define`).Split(string(text), -1) {
+			before, _, found := strings.Cut(field, "field-problem")
+			if found && strings.Contains(before, `-hint" class="hint`) {
+				t.Errorf("%s has an error below a hint in %q", file, field)
+			}
 		}
 	}
 }

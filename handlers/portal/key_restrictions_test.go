@@ -175,6 +175,11 @@ func TestWrongRestrictionsGenerateNothingAndAreKept(t *testing.T) {
 			page.one("alert", "Enter a label.")
 			page.one("alert", wrong.alert)
 		}
+		several := restricted("agents", "only", "networks", "here\nthere\n192.0.2.7/24", "expires", "date", "expiry_date", "soon")
+		page := c.post("/api-keys", several).is(http.StatusUnprocessableEntity)
+		for _, alert := range []string{`"here", "there" are not`, "Did you mean 192.0.2.0/24?", "Enter a date"} {
+			page.one("alert", alert)
+		}
 		c.get("/api-keys").says("No API keys yet")
 	})
 }
