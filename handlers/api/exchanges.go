@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	exchangeGrant    = "urn:ietf:params:oauth:grant-type:token-exchange" //nolint:gosec // no credentials
-	tokenTypePrefix  = "urn:ietf:params:oauth:token-type:"               //nolint:gosec // no credentials
+	exchangeGrant    = "urn:ietf:params:oauth:grant-type:token-exchange"
+	tokenTypePrefix  = "urn:ietf:params:oauth:token-type:" //nolint:gosec // no credentials
 	maxExchangeBody  = 20 << 10
 	maxExchanges     = 60 // of an address and of a key, in each exchangeWindow
 	exchangeWindow   = time.Minute
@@ -78,8 +78,6 @@ func (e *exchanges) signer(issuer string) publickeys.Config[jose.JSONWebKey] {
 }
 
 // exchangeError is an error response of RFC 6749, section 5.2.
-//
-//nolint:errname // mainly a response
 type exchangeError struct {
 	status      int
 	code        string

@@ -90,17 +90,7 @@ func (o *object) restrict() func(*models.Restrictions) {
 		changes = append(changes, func(r *models.Restrictions) { r.ExpiresAt = expiry })
 	}
 	if o.has("agents") {
-		var agents []uuid.UUID
-		for _, text := range o.texts("agents") {
-			id, ok := models.ParseID(text)
-			if !ok {
-				o.refuse("The field agents has a text that is not a UUID of 36 characters.")
-			}
-			agents = append(agents, id)
-		}
-		if o.fields["agents"] != nil && agents == nil {
-			agents = []uuid.UUID{}
-		}
+		agents := o.agents()
 		changes = append(changes, func(r *models.Restrictions) { r.Agents = agents })
 	}
 	if o.has("networks") {
@@ -121,6 +111,22 @@ func (o *object) restrict() func(*models.Restrictions) {
 			change(r)
 		}
 	}
+}
+
+// agents returns the field agents, or nil if it is null.
+func (o *object) agents() []uuid.UUID {
+	texts := o.texts("agents")
+	if o.fields["agents"] == nil {
+		return nil
+	}
+	agents := make([]uuid.UUID, len(texts))
+	for i, text := range texts {
+		var ok bool
+		if agents[i], ok = models.ParseID(text); !ok {
+			o.refuse("The field agents has a text that is not a UUID of 36 characters.")
+		}
+	}
+	return agents
 }
 
 // texts returns a field that must be a list of strings, or nil if it is null.

@@ -17,7 +17,7 @@ const (
 	introspectionPath   = "/api/widget/introspect"
 	serverMetadataPath  = "/.well-known/oauth-authorization-server"
 	openIDMetadataPath  = "/.well-known/openid-configuration"
-	tokenPath           = "/oauth/token"
+	tokenPath           = "/oauth/token" //nolint:gosec // no credentials
 	healthPath          = "/healthz"
 	readinessPath       = "/readyz"
 )

@@ -85,10 +85,16 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case answer != nil:
 		answer(w, r)
 	case r.URL.Path == "/.well-known/openid-configuration":
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/jwks"})
+		encode(w, map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/jwks"})
 	case r.URL.Path == "/jwks":
-		_ = json.NewEncoder(w).Encode(i.JWKS())
+		encode(w, i.JWKS())
 	default:
 		http.NotFound(w, r)
+	}
+}
+
+func encode(w http.ResponseWriter, document any) {
+	if err := json.NewEncoder(w).Encode(document); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // tokenPath is where workloads exchange their tokens.
-const tokenPath = "/oauth/token"
+const tokenPath = "/oauth/token" //nolint:gosec // no credentials
 
 func trustPath(key models.Key) string { return fmt.Sprintf("%s/%s/trust", homePath, key.ID) }
 

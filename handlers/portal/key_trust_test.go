@@ -112,7 +112,7 @@ func TestTrustRule(t *testing.T) {
 		}
 		c.get(path).is(http.StatusOK).one("textbox", "run_attempt") // a claim without a field of its own is kept
 		c.get("/activity").says("saved the trust rule of the API key")
-		foreign := c.site.customer(t)
+		foreign := c.customer(t)
 		foreign.get(path).is(http.StatusNotFound)
 		foreign.post(path, trusting()).is(http.StatusNotFound)
 		withSecret := c.key("with a secret")

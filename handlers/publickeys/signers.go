@@ -70,10 +70,16 @@ func (s *Signers[K]) evict() {
 	var oldest string
 	var found *signer[K]
 	for name, one := range s.known {
-		answers := one.Keys.known.Load() != nil
-		if found == nil || answers != (found.Keys.known.Load() != nil) && !answers || answers == (found.Keys.known.Load() != nil) && one.usedAt.Before(found.usedAt) {
+		if found == nil || one.goesBefore(found) {
 			oldest, found = name, one
 		}
 	}
 	delete(s.known, oldest)
+}
+
+func (s *signer[K]) goesBefore(other *signer[K]) bool {
+	if answers := s.known.Load() != nil; answers != (other.known.Load() != nil) {
+		return !answers
+	}
+	return s.usedAt.Before(other.usedAt)
 }

@@ -55,12 +55,15 @@ func (r Rule) Clean(issuers Issuers) (Rule, []Problem) {
 	if r.Audience == "" || len(r.Audience) > maxAudience || !printable(r.Audience) {
 		refuse("audience", fmt.Sprintf("Enter an audience of 1 to %d characters.", maxAudience))
 	}
+	if len(r.JWKS) > 0 && !issuers.Fetched(r.Issuer) {
+		r.JWKS = r.cleanJWKS(refuse)
+	}
 	r.Claims = r.cleanClaims(refuse)
 	r.checkIdentified(platform, refuse)
 	return r, problems
 }
 
-func (r *Rule) checkIssuer(platform Platform, issuers Issuers, refuse func(field, message string)) {
+func (r Rule) checkIssuer(platform Platform, issuers Issuers, refuse func(field, message string)) {
 	if !CheckIssuer(r.Issuer, slices.Contains(issuers.Own, r.Issuer)) {
 		refuse("issuer", "Enter the https URL of the issuer, as the claim iss of a token has it.")
 		return
@@ -79,34 +82,32 @@ func (r *Rule) checkIssuer(platform Platform, issuers Issuers, refuse func(field
 	switch {
 	case len(r.JWKS) > 0 && fetched:
 		refuse("jwks", "Leave the public keys empty: the portal fetches those of this issuer.")
-	case fetched:
-	case len(r.JWKS) == 0:
+	case len(r.JWKS) == 0 && !fetched:
 		refuse("jwks", "Paste the public keys (JWKS) of this issuer, because the portal does not fetch them.")
-	default:
-		r.cleanJWKS(refuse)
 	}
 }
 
-func (r *Rule) cleanJWKS(refuse func(field, message string)) {
+func (r Rule) cleanJWKS(refuse func(field, message string)) json.RawMessage {
 	if len(r.JWKS) > MaxJWKS {
 		refuse("jwks", fmt.Sprintf("The public keys must have at most %d bytes.", MaxJWKS))
-		return
+		return r.JWKS
 	}
 	if _, err := ParseKeys(r.JWKS); err != nil {
 		refuse("jwks", `Paste a set of public keys, such as {"keys": [{"kty": "RSA", "kid": "1", ...}]}. Each has a key ID (kid).`)
-		return
+		return r.JWKS
 	}
 	var public bytes.Buffer
-	if err := json.Compact(&public, r.JWKS); err == nil {
-		r.JWKS = public.Bytes()
+	if err := json.Compact(&public, r.JWKS); err != nil {
+		return r.JWKS
 	}
-	if hasPrivateKey(r.JWKS) {
+	if hasPrivateKey(public.Bytes()) {
 		refuse("jwks", "These keys are private. Paste the public keys only, and replace the private ones, because others may have seen them.")
-		r.JWKS = nil
+		return nil
 	}
+	return public.Bytes()
 }
 
-func (r *Rule) cleanClaims(refuse func(field, message string)) map[string][]string {
+func (r Rule) cleanClaims(refuse func(field, message string)) map[string][]string {
 	if len(r.Claims) == 0 || len(r.Claims) > MaxClaims {
 		refuse("claims", fmt.Sprintf("Enter 1 to %d claims.", MaxClaims))
 	}
@@ -138,7 +139,7 @@ func (r *Rule) cleanClaims(refuse func(field, message string)) map[string][]stri
 }
 
 // checkIdentified refuses a rule that strangers at the same provider could match.
-func (r *Rule) checkIdentified(platform Platform, refuse func(field, message string)) {
+func (r Rule) checkIdentified(platform Platform, refuse func(field, message string)) {
 	names := platform.identifying()
 	if len(names) == 0 { // only what is reserved would not identify, which is refused
 		return
