@@ -97,8 +97,10 @@ func New[K any](config Config[K]) *Keys[K] {
 
 // Get returns the key with this identifier. If the keys are old or do not have the identifier, Get
 // fetches them, but at most once a minute for all callers, and once an hour for an identifier that
-// stays unknown. While the signer does not answer, the old keys are used. The error is [ErrUnknown],
-// [ErrBusy] or a [MissingError].
+// stays unknown. Each such identifier makes the next fetch wait a minute longer for an hour. So
+// strangers who invent identifiers cause ten fetches an hour and use up no limit of the signer.
+// While the signer does not answer, the old keys are used. The error is [ErrUnknown], [ErrBusy] or
+// a [MissingError].
 func (k *Keys[K]) Get(ctx context.Context, id string) (key K, err error) {
 	if key, _, fresh := k.lookUp(id); fresh {
 		return key, nil
@@ -126,7 +128,7 @@ func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
 	var failure error
 	now := k.config.Now()
 	maps.DeleteFunc(k.unknown, func(_ string, since time.Time) bool { return now.Sub(since) >= unknownAge })
-	if _, unknown := k.unknown[id]; !unknown && (k.tried.IsZero() || now.Sub(k.tried) >= pause) {
+	if _, unknown := k.unknown[id]; !unknown && (k.tried.IsZero() || now.Sub(k.tried) >= k.pause()) {
 		k.tried = now
 		// The fetch must not end when the caller leaves.
 		failure = k.fetch(context.WithoutCancel(ctx))
@@ -142,11 +144,14 @@ func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
 	case found:
 		return key, nil
 	case k.known.Load() == nil:
-		return key, &MissingError{k.tried.Add(pause).Sub(k.config.Now()), failure}
+		return key, &MissingError{k.tried.Add(k.pause()).Sub(k.config.Now()), failure}
 	default:
 		return key, ErrUnknown
 	}
 }
+
+// pause returns the time between two fetches. turn is held.
+func (k *Keys[K]) pause() time.Duration { return pause * time.Duration(1+len(k.unknown)) }
 
 // lookUp returns a key, whether there is one, and whether it need not be fetched again.
 func (k *Keys[K]) lookUp(id string) (key K, found, fresh bool) {
