@@ -35,7 +35,7 @@ func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 
 		agents = pages.OpenAgents(v.Tab)
 		removal := agents.StartRemoval("Night shift")
-		removal.ExpectSaying(`Last used just now`)
+		removal.ExpectSaying(`Its last token was issued just now`)
 		removal.Click("Cancel")
 		removal.ExpectNo("button", "Confirm removal")
 		agents.Remove("Night shift")

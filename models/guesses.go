@@ -131,7 +131,8 @@ func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []subject) er
 	for i, subject := range subjects {
 		rows[i] = signInFailure{ID: newID(), Subject: subject.hash, At: g.db.Now()}
 	}
-	_, err := db.NewInsert().Model(&rows).Exec(ctx)
+	// A statement whose response was lost is repeated.
+	_, err := db.NewInsert().Model(&rows).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	return err
 }
 

@@ -70,7 +70,8 @@ func (k Keys) Count() int { return k.Table().Count("button", "Revoke") }
 // Select selects the keys with these labels, presses "Revoke selected" and returns the question.
 func (k Keys) Select(labels ...string) Area {
 	for _, label := range labels {
-		box := k.Table().find("checkbox", "Select "+label)
+		name := "Select " + label
+		box := k.Table().find("checkbox", name)
 		k.must(box.Check(), "select %s", label)
 	}
 	k.Click("Revoke selected")
@@ -260,7 +261,7 @@ type Confirmation struct{ Row }
 func (c Confirmation) ExpectOpen() {
 	c.Expect("button", "Confirm revoke")
 	c.Expect("button", "Cancel")
-	c.ExpectSaying(`takes effect immediately and can’t be undone`)
+	c.ExpectSaying(`takes effect immediately and cannot be undone`)
 }
 
 // Confirm presses Confirm revoke.

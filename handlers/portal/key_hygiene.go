@@ -92,11 +92,11 @@ func (p *keyPages) worthALook(c *gin.Context, keys []models.KeyUsage) ([]templat
 	return links, err
 }
 
-// firstSteps returns the steps of a new account to its first request. They end when a key has been
-// used or has ended.
+// firstSteps returns the steps of a new account to its first request. They end when there is a second
+// key, or a key has been used or has ended.
 func (p *keyPages) firstSteps(c *gin.Context, active []models.KeyUsage) ([]templates.FirstStep, error) {
 	account := sessionFrom(c).AccountID
-	if slices.ContainsFunc(active, func(key models.KeyUsage) bool { return key.LastUsedAt != nil }) {
+	if len(active) > 1 || slices.ContainsFunc(active, func(key models.KeyUsage) bool { return key.LastUsedAt != nil }) {
 		return nil, nil
 	}
 	ended, err := p.keys.Revoked(c.Request.Context(), account, models.Page{Limit: 1})

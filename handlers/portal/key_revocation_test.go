@@ -28,7 +28,7 @@ func TestRevokeAsksInTheRow(t *testing.T) {
 		page.one("heading", "API Keys")
 		page.one("status", "") // a client would not know which of two to wait for
 		row := page.one("cell", "asked").parent()
-		row.says("takes effect immediately", "can’t be undone")
+		row.says("takes effect immediately", "cannot be undone")
 		row.one("button", "Cancel").with("autofocus", "")
 		row.one("button", "Confirm revoke").form().with("method", "post").with("action", path)
 		row.none("button", "Revoke")
