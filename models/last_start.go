@@ -23,6 +23,9 @@ func (s *Store) RecordSettings(ctx context.Context) error {
 	return failed("record the settings", err)
 }
 
+// PasswordsOff reports whether sign-in with a password is turned off.
+func (s *Store) PasswordsOff() bool { return s.People.passwords.off }
+
 // AdoptSettings sets the settings of a command to those of the instance that started last, if there
 // was one. Nothing else may use the store before.
 func (s *Store) AdoptSettings(ctx context.Context) error {

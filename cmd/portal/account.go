@@ -29,7 +29,7 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		_, err = fmt.Fprintln(t.out, account.ID)
-		return err
+		return errors.Join(err, warnOfPassword(store, t))
 	})
 }
 
@@ -194,7 +194,9 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 		if err := store.Credentials.ResetPassword(ctx, c.Email, password); err != nil {
 			return c.explain(err)
 		}
-		return t.say("the password of %s was reset, and all of the user's sessions ended", c.Email)
+		return errors.Join(
+			t.say("the password of %s was reset, and all of the user's sessions ended", c.Email), warnOfPassword(store, t),
+		)
 	})
 }
 

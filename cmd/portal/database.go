@@ -102,6 +102,15 @@ func (d databaseConfig) withStore(ctx context.Context, options models.Options, w
 	return errors.Join(forOperator(work(store)), closeStore(ctx, store))
 }
 
+// warnOfPassword says that a password was set for nothing if the instance that started last has
+// turned sign-in with a password off.
+func warnOfPassword(store *models.Store, t terminal) error {
+	if !store.PasswordsOff() {
+		return nil
+	}
+	return t.say("PORTAL_PASSWORD_SIGN_IN is off, so nobody can sign in with this password")
+}
+
 // closeStore closes the store even if ctx has ended.
 func closeStore(ctx context.Context, store *models.Store) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)

@@ -19,12 +19,8 @@ import (
 // maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
 const maxInput = 4096
 
-// readPassword reads a new password from standard input. On a terminal the user enters it twice. If
-// sign-in with a password is turned off, readPassword prints a warning.
+// readPassword reads a new password from standard input. On a terminal the user enters it twice.
 func readPassword(ctx context.Context, t terminal) (string, error) {
-	if os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off" {
-		_ = t.say("PORTAL_PASSWORD_SIGN_IN is off, so nobody can sign in with this password")
-	}
 	keyboard, ok := keyboardOf(t.in)
 	if !ok {
 		return readInput(t.in, "the password", withoutLineEnd)

@@ -234,7 +234,10 @@ func TestCommandsKnowTheSettingsOfThePortal(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := databaseEnv(url)
 		i, account := startWithAccount(t, url, "PORTAL_PASSWORD_SIGN_IN=off", "PORTAL_OPERATOR_TOKEN="+strings.Repeat("operator-token", 3))
-		mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com", "--role", "owner")
+		added := portal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com", "--role", "owner")
+		if added.status != 0 || !strings.Contains(added.stderr, "nobody can sign in with this password") {
+			t.Errorf("%+v", added)
+		}
 		modelstest.Exec(t, url, "INSERT INTO identities (issuer, subject, user_id, email, created_at) "+
 			"SELECT 'https://login.example.com', 'ada', id, '', created_at FROM users WHERE email = '"+testEmail+"'")
 		// The other owner has only a password, with which nobody signs in.

@@ -54,7 +54,7 @@ func (c userAddCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		_, err = fmt.Fprintln(t.out, user.ID)
-		return err
+		return errors.Join(err, warnOfPassword(store, t))
 	})
 }
 
