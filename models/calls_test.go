@@ -590,3 +590,46 @@ func TestRoundsDoNotGrowWithRevocations(t *testing.T) {
 }
 
 func errless(key models.Key, _ string) models.Key { return key }
+
+// A round with 1,000 open rooms of 100 keys, beside 100,000 calls that have ended.
+func BenchmarkRound(b *testing.B) {
+	for name, url := range map[string]func(testing.TB) string{"sqlite": modelstest.SQLiteURL, "postgres": modelstest.PostgresURL} {
+		b.Run(name, func(b *testing.B) {
+			ctx, databaseURL := b.Context(), url(b)
+			server := modelstest.Value(livekitserver.Start(ctx))(b)
+			b.Cleanup(server.Stop)
+			f := &fixture{url: databaseURL, db: modelstest.OpenDatabase(b, databaseURL)}
+			f.Store = modelstest.Open(b, databaseURL, models.Options{LiveKit: server.Portal(), Timeout: models.Timeout})
+			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
+			must(b, errOf(f.db.NewInsert().Model(&account).Exec(ctx)))
+			agent := modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, models.Operator()))(b)
+			var calls []models.Call
+			var keys []models.Key
+			for range 100 {
+				key, _, err := f.Keys.Generate(ctx, account.ID, models.NewKey{Label: newID().String(), FormID: newID()}, models.Operator())
+				must(b, err)
+				keys = append(keys, key)
+				for range 1000 {
+					ended := time.Now().UTC()
+					calls = append(calls, models.Call{
+						ID: newID(), AccountID: account.ID, KeyID: key.ID, AgentID: agent.ID, RoomID: newID().String(), StartedAt: ended.Add(-time.Minute), EndedAt: &ended,
+					})
+				}
+			}
+			for batch := range slices.Chunk(calls, 1000) {
+				must(b, errOf(f.db.NewInsert().Model(&batch).Exec(ctx)))
+			}
+			for i := range 1000 {
+				modelstest.Value(server.Join(ctx, agent.ID, keys[i%len(keys)].ID))(b)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				must(b, errOf(f.db.ExecContext(ctx, "UPDATE call_rounds SET listed_at = NULL, lease_until = checked_at")))
+				b.StartTimer()
+				if !modelstest.Value(f.RunRound(ctx))(b) {
+					b.Fatal("another round is running")
+				}
+			}
+		})
+	}
+}

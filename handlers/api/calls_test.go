@@ -103,6 +103,26 @@ func (s *service) report(c customer, room string, joined time.Time, seconds int)
 	}
 }
 
+// The calls of one key use up no time of others: LiveKit sends the rest of their events again.
+func TestEventsOfAKeyAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newService(t, modelstest.SQLiteURL(t), withVector)
+	agent, key, other := uuid.New(), uuid.New(), uuid.New() // unknown ones, because these are fast
+	event := func(key uuid.UUID) answer {
+		body := fmt.Sprintf(`{"event":"participant_left","room":{"sid":"RM_%[2]s","name":"%[1]s_%[2]s_1"},"participant":{"sid":"PA_1","attributes":{"agentId":"%[1]s"}},"createdAt":"%[3]d"}`,
+			agent, key, s.clock.Now().Unix())
+		return s.event(body, eventToken(body, vectorSecret, s.clock.Now(), func(jwt.MapClaims) {}))
+	}
+	for range 500 {
+		event(key).is(http.StatusOK)
+	}
+	event(key).is(http.StatusServiceUnavailable)
+	event(other).is(http.StatusOK)
+	s.clock.Advance(time.Second / 50)
+	event(key).is(http.StatusOK)
+	event(key).is(http.StatusServiceUnavailable)
+}
+
 func TestOperatorsListAndEndCalls(t *testing.T) {
 	eachChanged(t, withVector, func(t *testing.T, s *service, c customer) {
 		now := s.clock.Now().UTC().Truncate(time.Second)
