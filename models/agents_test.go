@@ -373,13 +373,13 @@ func TestManyUsesOfAgentsAreWritten(t *testing.T) {
 		var batches atomic.Int32
 		failing, cancel := context.WithCancel(ctx)
 		cancel()
-		// The store writes in the background too.
 		watched := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
 			if strings.HasPrefix(event.Query, "INSERT INTO \"api_key_agents\"") && batches.Add(1) > 3 {
 				return failing
 			}
 			return ctx
 		}))
+		watched.Agents.OwnUses()
 		uses := f.useAgents(t, watched, c.ID, agents)
 		checkError(t, "stopped", watched.FlushLastSeen(ctx), context.Canceled)
 		f.checkCount(t, 3000, "SELECT count(*) FROM api_key_agents")

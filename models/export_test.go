@@ -47,6 +47,9 @@ const MaxSeen = maxSeen
 // Waiting returns the number of uses that wait for a flush.
 func (a *Agents) Waiting() int { return len(a.uses.rows()) }
 
+// OwnUses gives the store a memory of its own, which no other store writes in the background.
+func (a *Agents) OwnUses() { a.uses = newLastSeenBuffer() }
+
 // RunRound runs a round of calls, unless another one is running or has just ended, and reports
 // whether it did.
 func (s *Store) RunRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, true) }
