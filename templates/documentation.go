@@ -40,6 +40,7 @@ func NewProse(text string) Prose {
 type Documentation struct {
 	Reference Reference
 	Guides    Guides
+	Workloads []WorkloadGuide // empty: every key has a secret
 	Releases  []Release
 	Contents  Contents
 	Events    []EventList // of webhooks
@@ -151,6 +152,17 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 					as("discovery", "Discovery"),
 			},
 		},
+	}
+	if len(d.Workloads) > 0 {
+		sections := []GuideSection{{"workload-identity", "Exchange a token"}}
+		for _, guide := range d.Workloads {
+			sections = append(sections, GuideSection{guide.ID(), guide.Name})
+		}
+		i := slices.IndexFunc(pages, func(page DocumentationPage) bool { return page.Path == "/docs/leaked-keys" })
+		pages = slices.Insert(pages, i, DocumentationPage{
+			Path: "/docs/workload-identity", Title: "Use the API without a stored key", file: "workload_identity.html", book: SectionAPI,
+			Sections: sections, Groups: []OperationGroup{d.Reference.group("public", "exchangeToken").as("exchange", "Operation")},
+		})
 	}
 	if d.Operated {
 		pages = append(pages, DocumentationPage{

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
@@ -35,7 +36,11 @@ func run() error {
 		return err
 	}
 	tokens := map[string][]templates.Token{}
-	for _, snippet := range append(page.Snippets(), templates.NewGuides("").Snippets()...) {
+	snippets := slices.Concat(page.Snippets(), templates.NewGuides("").Snippets())
+	for _, guide := range templates.NewWorkloadGuides("") {
+		snippets = append(snippets, guide.Snippets...)
+	}
+	for _, snippet := range snippets {
 		if tokens[snippet.Raw], err = highlight(snippet.Language, snippet.Raw); err != nil {
 			return fmt.Errorf("%s: %w", snippet.ID, err)
 		}

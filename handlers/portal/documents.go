@@ -43,6 +43,9 @@ type document struct {
 // does not wait for it.
 func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation, error) {
 	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
+	if !s.Store.Keys.Issuers().Off {
+		d.Workloads = templates.NewWorkloadGuides(s.BaseURL.String())
+	}
 	var err error
 	if d.Reference, err = reference.New(openAPI, s.BaseURL.String()); err != nil {
 		return documentation{}, fmt.Errorf("API reference: %w", err)

@@ -20,7 +20,7 @@ import (
 )
 
 // documentationPaths are the pages of a portal with the operator API.
-var documentationPaths = []string{"/docs", "/docs/widget", "/docs/guides", "/docs/leaked-keys", "/docs/reports", "/docs/webhooks", "/docs/errors", "/docs/gateway", "/docs/operate", "/docs/operate/people", "/docs/operate/reports", "/docs/changelog"}
+var documentationPaths = []string{"/docs", "/docs/widget", "/docs/guides", "/docs/workload-identity", "/docs/leaked-keys", "/docs/reports", "/docs/webhooks", "/docs/errors", "/docs/gateway", "/docs/operate", "/docs/operate/people", "/docs/operate/reports", "/docs/changelog"}
 
 // operated returns the portal over the same store with the operator API.
 func (s *site) operated(t *testing.T) *site {

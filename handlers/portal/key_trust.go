@@ -32,7 +32,7 @@ func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err erro
 		page.Pins = append(page.Pins, templates.TrustPin{Name: name, Value: value})
 	}
 	slices.SortFunc(page.Pins, func(a, b templates.TrustPin) int { return strings.Compare(a.Name, b.Name) })
-	page.Paste = templates.WorkloadSnippet(page.Key.Trust.Provider, page.Key.ID, page.Key.Trust.Audience, p.url(tokenPath))
+	page.Paste = templates.WorkloadSnippets(page.Key.Trust.Provider, page.Key.ID.String(), page.Key.Trust.Audience, p.url(tokenPath))
 	return page, nil
 }
 
