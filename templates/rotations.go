@@ -8,11 +8,12 @@ import (
 
 // RotationPage is /api-keys/:id/rotation, which replaces an old key with a new one step by step.
 type RotationPage struct {
+	RotationWords
+
 	Old      RotatedKey
 	Progress *RotationProgress // nil before the replacement is created
 	FormID   uuid.UUID         // unique for each rendered form; a repeat creates nothing
 	Full     int               // number of active keys if the account has reached the maximum, or 0
-	Lost     bool              // the user has lost the value of the old key
 	Problem  string            // why no replacement was created
 	Expires  *KeyExpires       // of the replacement that this page creates; nil: never
 }
@@ -36,6 +37,19 @@ func (RotationPage) screen() screen {
 
 func (RotationPage) fragment() string { return "rotation" }
 
+// RotationWords says how a rotation names the old key.
+type RotationWords struct {
+	Lost bool // the user has lost the value of the old key
+}
+
+// Name returns the word for the old key.
+func (w RotationWords) Name() string {
+	if w.Lost {
+		return "lost"
+	}
+	return "old"
+}
+
 // RotatedKey is the old or the new key of a rotation.
 type RotatedKey struct {
 	models.Key
@@ -49,6 +63,8 @@ type RotatedKey struct {
 
 // RotationProgress is the state of a rotation after the replacement was created.
 type RotationProgress struct {
+	RotationWords
+
 	Old, Replacement RotatedKey
 	Silent           bool                // the old key has not been used for an hour
 	Version          string              // changes when the progress changes
@@ -65,9 +81,9 @@ func (p RotationProgress) News() string {
 	case !p.Received():
 		return ""
 	case !p.Silent:
-		return "The replacement has received its first request. The old key is still in use."
+		return "The replacement has received its first request. The " + p.Name() + " key is still in use."
 	}
-	return "The replacement has received its first request, and the old key is no longer used."
+	return "The replacement has received its first request, and the " + p.Name() + " key is no longer used."
 }
 
 // RotationStarted updates the page after the replacement was created.

@@ -25,7 +25,6 @@ func (p *keyPages) showRotation(c *gin.Context) error {
 	if page.Old.IsWorkload() { // it has no secret to rotate
 		return p.redirect(c, trustPath(page.Old.Key))
 	}
-	page.Lost = c.Query("lost") != ""
 	if page.Progress != nil {
 		page.Progress.Focused = c.Query("asked") != "" // after Cancel
 	}
@@ -53,13 +52,13 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 		return p.explainNoReplacement(c, old, err)
 	}
 	reveal := p.reveal(key, secret, exampleAgentOf(key, agentID))
-	reveal.Back = rotationPath(old.ID)
+	reveal.Back = rotationOf(c, old.ID)
 	hours, err := p.keys.Usage(c.Request.Context(), old.AccountID, rotationHours, old.ID)
 	if err != nil {
 		_ = c.Error(err) // the key must be shown now, the counts can wait
 	}
 	return p.reply(c, reply{
-		fragment: templates.RotationStarted{Rotation: p.startedRotation(old, key, hours), Reveal: reveal},
+		fragment: templates.RotationStarted{Rotation: p.startedRotation(c, old, key, hours), Reveal: reveal},
 		page:     present(reveal), reveals: true,
 	})
 }
@@ -100,9 +99,9 @@ func (p *keyPages) showRotationProgress(c *gin.Context) error {
 	case p.ended(page.Old.Key):
 		return p.redirectRevoked(c, page.Old.Key, false)
 	case page.Progress == nil: // the replacement was discarded
-		return p.redirect(c, rotationPath(page.Old.ID))
+		return p.redirect(c, rotationOf(c, page.Old.ID))
 	}
-	response := reply{fragment: page, location: rotationPath(page.Old.ID)}
+	response := reply{fragment: page, location: rotationOf(c, page.Old.ID)}
 	if page.Progress.Version == c.Query("seen") {
 		response.status = http.StatusNoContent
 	}
@@ -129,7 +128,7 @@ func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProbl
 		return p.redirectRevoked(c, old, true)
 	}
 	if page.Progress == nil {
-		return p.redirect(c, rotationPath(old.ID))
+		return p.redirect(c, rotationOf(c, old.ID))
 	}
 	confirmation, err := p.confirmation(c, old)
 	if err != nil {
@@ -161,12 +160,24 @@ var rotationHours = models.Hours(24)
 
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
 
+// rotationOf is rotationPath, and keeps from the request that the user has lost the key.
+func rotationOf(c *gin.Context, id uuid.UUID) string {
+	if rotationWords(c).Lost {
+		return rotationPath(id) + "?lost=yes"
+	}
+	return rotationPath(id)
+}
+
+func rotationWords(c *gin.Context) templates.RotationWords {
+	return templates.RotationWords{Lost: c.Query("lost") != ""}
+}
+
 // findRotation returns the page of the rotation of the key with the id in the path. If the key has
 // ended, the page has nothing else. Because the state of a rotation is derived from the two keys
 // and their usage, a user can leave and continue at any time.
 func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) {
 	old, err := p.find(c)
-	page := templates.RotationPage{Old: p.rotatedKey(old, nil, 0)}
+	page := templates.RotationPage{RotationWords: rotationWords(c), Old: p.rotatedKey(old, nil, 0)}
 	if err != nil || p.ended(old) {
 		return page, err
 	}
@@ -174,7 +185,7 @@ func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) 
 	replacement, err := p.keys.Replacement(ctx, old.AccountID, old.ID)
 	if err == nil {
 		hours, err := p.keys.Usage(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
-		return p.startedRotation(old, replacement, hours), err
+		return p.startedRotation(c, old, replacement, hours), err
 	}
 	if !errors.Is(err, models.ErrKeyNotFound) {
 		return page, err
@@ -189,7 +200,7 @@ func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) 
 }
 
 // startedRotation returns the page of a rotation with the usage of both keys.
-func (p *keyPages) startedRotation(old, replacement models.Key, hours map[uuid.UUID]models.KeyUsage) templates.RotationPage {
+func (p *keyPages) startedRotation(c *gin.Context, old, replacement models.Key, hours map[uuid.UUID]models.KeyUsage) templates.RotationPage {
 	highest := int64(0)
 	for _, usage := range hours {
 		for _, n := range usage.Requests {
@@ -197,12 +208,13 @@ func (p *keyPages) startedRotation(old, replacement models.Key, hours map[uuid.U
 		}
 	}
 	progress := templates.RotationProgress{
-		Old:         p.rotatedKey(old, hours[old.ID].Requests, highest),
-		Replacement: p.rotatedKey(replacement, hours[replacement.ID].Requests, highest),
-		Silent:      old.LastUsedAt == nil || p.Now().Sub(*old.LastUsedAt) >= silentAfter,
+		RotationWords: rotationWords(c),
+		Old:           p.rotatedKey(old, hours[old.ID].Requests, highest),
+		Replacement:   p.rotatedKey(replacement, hours[replacement.ID].Requests, highest),
+		Silent:        old.LastUsedAt == nil || p.Now().Sub(*old.LastUsedAt) >= silentAfter,
 	}
 	progress.Version = versionOf(progress)
-	return templates.RotationPage{Old: progress.Old, Progress: &progress}
+	return templates.RotationPage{RotationWords: progress.RotationWords, Old: progress.Old, Progress: &progress}
 }
 
 // rotatedKey returns one of the two keys, with the heights in its chart relative to highest.

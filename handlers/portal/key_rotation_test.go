@@ -60,6 +60,24 @@ func TestTheReplacementIsShownOnceAndCarriesTheLabel(t *testing.T) {
 	})
 }
 
+func TestTheReplacementOfALostKeySpeaksOfALostKey(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		lost := c.key("production")
+		path := rotationOf(lost) + "?lost=yes"
+		page := c.get(path).is(http.StatusOK)
+		page.one("heading", "Revoke the lost key")
+		made := c.post(path, url.Values{"form_id": {page.formID()}}).is(http.StatusOK)
+		made.one("button", "Done").form().with("action", path)
+		for _, path := range []string{path, rotationOf(lost) + "/progress?lost=yes", rotationOf(lost) + "/revocation?lost=yes"} {
+			if page := c.fragments().get(path).is(http.StatusOK); !containsText(page, "the lost key") || containsText(page, "the old key") || containsText(page, "The old key") {
+				t.Errorf("%s does not speak of a lost key", path)
+			}
+		}
+		c.get(rotationOf(lost)).one("button", "Revoke the old key")
+	})
+}
+
 func TestReplacementKeepsTheRestrictions(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
