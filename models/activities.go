@@ -74,6 +74,8 @@ func (l *ActivityLog) query(
 	query := selectActivities(l.db, &activities).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		ColumnExpr("? AS position, ? AS last_at", position, at).
+		ColumnExpr("COALESCE((SELECT c.former_label FROM activities AS c WHERE c.subject_id = activity.actor_id "+
+			"AND c.action = ? AND c.id > activity.id ORDER BY c.id LIMIT 1), '') AS actor_then", ActionEmailChanged).
 		Join("LEFT JOIN api_keys AS replaced ON replaced.id = k.replaces_id AND replaced.account_id = activity.account_id AND activity.action = ?", ActionKeyGenerated).
 		Apply(filter).
 		Where("activity.account_id = ?", accountID).

@@ -145,6 +145,10 @@ type Activity struct {
 	// ActorName is the user's email, "Operator", "Someone" or "The portal".
 	ActorName string `bun:",scanonly"`
 
+	// ActorThen is the user's email at that time, or empty if it has not been changed since. Only
+	// a list has it.
+	ActorThen string `bun:",scanonly"`
+
 	// Repeats is the number of further wrong passwords or codes of the same user in the same
 	// ten minutes. Elsewhere means that some of them came from another address.
 	Repeats   int64 `bun:",scanonly"`
@@ -167,6 +171,14 @@ type Activity struct {
 }
 
 func (a Activity) id() uuid.UUID { return a.ID }
+
+// NamedActor returns the name of the actor, and the one at that time if it has been changed.
+func (a Activity) NamedActor() string {
+	if a.ActorThen == "" || a.ActorThen == a.ActorName { // an erased user has one name
+		return a.ActorName
+	}
+	return a.ActorName + " (then " + a.ActorThen + ")"
+}
 
 // RevokesKey reports whether the subject is a key, which the activity revoked.
 func (a Activity) RevokesKey() bool {

@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -88,6 +89,17 @@ func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 		changed := f.recorded(t, c, models.ActionEmailChanged)
 		if len(changed) != 1 || changed[0].ActorName != email || changed[0].Label != email || changed[0].FormerLabel != c.user.Email {
 			t.Errorf("recorded %+v", changed)
+		}
+		if changed[0].NamedActor() != email {
+			t.Errorf("the change was made by %q", changed[0].NamedActor())
+		}
+		then := email + " (then " + c.user.Email + ")"
+		var names []string
+		for _, signedIn := range f.recorded(t, c, models.ActionSignedIn) {
+			names = append(names, signedIn.NamedActor())
+		}
+		if !slices.Equal(names, []string{then}) {
+			t.Errorf("%q signed in, want %q", names, then)
 		}
 	})
 }

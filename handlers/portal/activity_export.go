@@ -129,7 +129,7 @@ func exportLine(activity models.Activity) string {
 		subject = activity.SubjectID.String()
 	}
 	return csvLine([]string{
-		activity.At.UTC().Format(time.RFC3339), activity.ActorName, string(activity.Action),
+		activity.At.UTC().Format(time.RFC3339), activity.NamedActor(), string(activity.Action),
 		activity.Label, subject, activity.Address,
 		activity.MaskedKey(), activity.FormerLabel, activity.MaskedReplaced(), strconv.FormatInt(activity.Count+activity.Repeats, 10),
 		cmp.Or(activity.Detail, activity.Leak().String()), // a leak has no other detail

@@ -470,6 +470,8 @@ CREATE TABLE activities (
 CREATE INDEX activities_account ON activities (account_id, id);
 -- For the list of revoked keys and who revoked them.
 CREATE INDEX activities_subject ON activities (account_id, subject_id) WHERE subject_id IS NOT NULL;
+-- For the emails of users at the time of an activity.
+CREATE INDEX activities_emails ON activities (subject_id, id) WHERE action = 'email.changed';
 -- For the check whether an agent was removed: its form must not create it again.
 CREATE INDEX activities_removed_agents ON activities (subject_id) WHERE action = 'agent.removed';
 
