@@ -66,6 +66,16 @@ type APIKeyReveal struct {
 	LeaksReported bool
 }
 
+// End returns the end of the reveal.
+func (r APIKeyReveal) End() RevealEnd { return RevealEnd{What: "key", Back: r.Back} }
+
+// RevealEnd is the end of a reveal of a value that is shown once.
+type RevealEnd struct {
+	What   string // the value, such as "key"
+	Remedy string // what helps after the value is lost; often empty
+	Back   string // URL of the page that Done leads to
+}
+
 func (APIKeyReveal) screen() screen {
 	return screen{file: "api_keys/generated.html", section: SectionAPIKeys}
 }

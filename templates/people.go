@@ -121,6 +121,11 @@ type InvitationReveal struct {
 	Again   bool // the link replaces an earlier one
 }
 
+// End returns the end of the reveal.
+func (InvitationReveal) End() RevealEnd {
+	return RevealEnd{What: "link", Remedy: "“Send again” makes a new one.", Back: "/people"}
+}
+
 // Heading is the heading of the page or dialog.
 func (r InvitationReveal) Heading() string {
 	if r.Again {

@@ -76,6 +76,11 @@ func (r WebhookReveal) Heading() string {
 	return "Endpoint added"
 }
 
+// End returns the end of the reveal.
+func (r WebhookReveal) End() RevealEnd {
+	return RevealEnd{What: "secret", Back: "/webhooks/" + r.ID.String()}
+}
+
 func (WebhookReveal) screen() screen {
 	return screen{file: "webhooks/secret.html", section: SectionSettings}
 }
