@@ -39,7 +39,8 @@ func TestAKeyWithoutASecret(t *testing.T) {
 		run := func() (response struct {
 			AccessToken string `json:"access_token"`
 			Error       string
-		}) {
+		},
+		) {
 			shell := exec.CommandContext(t.Context(), "sh", "-c", command)
 			shell.Env = append(exampleEnvironment(""), "TOKEN="+job())
 			output, _ := shell.Output() // curl fails at a refusal
