@@ -66,6 +66,9 @@
 
   // The days of a form are those of the user: the server gets their offsets from UTC.
   document.addEventListener('change', ({ target }) => {
+    if (target.type === 'date') {
+      target.toggleAttribute('data-filled', target.value !== '');
+    }
     const offset = document.querySelector(`[data-offset-of="${target.id}"]`);
     if (offset && target.value) {
       const [year, month, date] = target.value.split('-').map(Number);
