@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -112,4 +113,45 @@ func TestKeysForReports(t *testing.T) {
 			t.Error("a usual key has another access")
 		}
 	})
+}
+
+// A page at the beginning and one at the end of a million activities of one account.
+func BenchmarkActivityReport(b *testing.B) {
+	const rows, page = 1_000_000, 1000
+	for name, url := range map[string]func(testing.TB) string{"sqlite": modelstest.SQLiteURL, "postgres": modelstest.PostgresURL} {
+		b.Run(name, func(b *testing.B) {
+			ctx, databaseURL := b.Context(), url(b)
+			db := modelstest.OpenDatabase(b, databaseURL)
+			store := modelstest.Open(b, databaseURL, models.Options{Timeout: models.Timeout})
+			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
+			must(b, errOf(db.NewInsert().Model(&account).Exec(ctx)))
+			old := time.Now().UTC().Add(-time.Hour)
+			activity := func(i int) models.Activity {
+				id := newID()
+				binary.BigEndian.PutUint64(id[:8], uint64(old.Add(-time.Duration(rows-i)*time.Millisecond).UnixMilli())<<16|0x7000)
+				return models.Activity{ID: id, AccountID: account.ID, ActorKind: models.ActorOperator, Action: models.ActionAgentCreated, Label: "Front desk", Count: 1, At: old}
+			}
+			var middle uuid.UUID
+			for begin := 0; begin < rows; begin += 2000 {
+				batch := make([]models.Activity, 2000)
+				for i := range batch {
+					batch[i] = activity(begin + i)
+				}
+				must(b, errOf(db.NewInsert().Model(&batch).Exec(ctx)))
+				if begin < rows-2*page {
+					middle = batch[0].ID
+				}
+			}
+			must(b, errOf(db.ExecContext(ctx, "ANALYZE"))) // as autovacuum does in production
+			for place, after := range map[string]uuid.UUID{"beginning": uuid.Nil, "end": middle} {
+				b.Run(place, func(b *testing.B) {
+					for b.Loop() {
+						if n := len(modelstest.Value(store.Activity.Report(ctx, models.ActivityReport{AccountID: account.ID, After: after, Limit: page}))(b)); n != page {
+							b.Fatalf("%d activities", n)
+						}
+					}
+				})
+			}
+		})
+	}
 }

@@ -195,7 +195,8 @@ func TestUsageReport(t *testing.T) {
 		if !slices.Equal(list.Usage, want[:2]) {
 			t.Errorf("the operator's first page: %+v", list.Usage)
 		}
-		s.operate(http.MethodGet, account+"?after="+*list.Next, "").is(http.StatusOK).into(&list)
+		// The reports key may have usage too by now, on the same day.
+		s.operate(http.MethodGet, account+"?limit=1&after="+*list.Next, "").is(http.StatusOK).into(&list)
 		if !slices.Equal(list.Usage, want[2:]) {
 			t.Errorf("the operator's second page: %+v", list.Usage)
 		}
