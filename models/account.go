@@ -16,7 +16,9 @@ type Account struct {
 	CreatedAt  time.Time
 	DisabledAt *time.Time // if set, the account's keys are refused and its users cannot sign in
 	Limits     Limits     `bun:",nullzero"` // of its calls
-	Seeded     bool       // with data for demonstrations, which may be replaced
+	// UnusedLifetime is the account's choice of [Keys.SetUnusedLifetime]; 0: none.
+	UnusedLifetime time.Duration `bun:",nullzero"`
+	Seeded         bool          // with data for demonstrations, which may be replaced
 }
 
 func (a Account) id() uuid.UUID { return a.ID }

@@ -94,7 +94,8 @@ const (
 	ActionAccountRenamed  Action = "account.renamed"
 	ActionAccountDisabled Action = "account.disabled"
 	ActionAccountEnabled  Action = "account.enabled"
-	ActionAccountLimited  Action = "account.limited" // the limits of its calls were changed
+	ActionAccountLimited  Action = "account.limited"     // the limits of its calls were changed
+	ActionUnusedKeysSet   Action = "account.unused_keys" // when unused keys are revoked was changed
 	ActionAgentRenamed    Action = "agent.renamed"
 	ActionUserAdded       Action = "user.added"
 	ActionUserDisabled    Action = "user.disabled"

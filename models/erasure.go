@@ -38,7 +38,7 @@ const (
 // columns has the fate of every column of every table, by the names of tables. A test fails for a
 // column that is missing here.
 var columns = map[string]map[fate]string{
-	"accounts": {kept: "id second_factor_required seeded created_at disabled_at limits", searched: "name"},
+	"accounts": {kept: "id second_factor_required seeded created_at disabled_at limits unused_lifetime", searched: "name"},
 	"users": {
 		kept:     "id account_id role known_browsers email_proven_at created_at disabled_at removed_at",
 		replaced: "email email_hash password_hash last_sign_in_at",
@@ -46,7 +46,7 @@ var columns = map[string]map[fate]string{
 	"agents": {kept: "id account_id created_at paused_at", searched: "name"},
 	"api_keys": {
 		kept: "id account_id key_hash last_four form_id replaces_id created_by created_at revoked_at leak_reporter expires_at lifetime " +
-			"expiry_warned_at expiry_recorded agents limits access credential trust_version",
+			"expiry_warned_at expiry_recorded unused_policy unused_check_at unused_since unused_warned_at unused_warnings agents limits access credential trust_version",
 		searched: "label leak_url note revocation_reason",
 		ofOthers: "networks trust trust_pins",
 	},

@@ -53,6 +53,8 @@ type Key struct {
 	// RevokedBy is the email of the user who revoked the key, or "Operator". It is empty if
 	// unknown, for an expired key, and except in a list of [Keys.Revoked].
 	RevokedBy string `bun:",scanonly"`
+	// UnusedEnd is when the key is revoked unless it is used before. It is only set in a mail.
+	UnusedEnd *time.Time `bun:"-"`
 	// LastUsedAt is the time of the latest authenticated API request; nil if there was none.
 	LastUsedAt *time.Time `bun:",scanonly"`
 }

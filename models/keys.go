@@ -18,8 +18,10 @@ type Keys struct {
 	usage *usage.Recorder
 
 	refusals    *keyRefusals
-	maxLifetime time.Duration    // of new keys; 0: no limit
-	issuers     workload.Issuers // whose public keys are fetched
+	maxLifetime time.Duration // of new keys; 0: no limit
+	// unusedLifetime is the longest time without a use until a key is revoked; 0: no limit.
+	unusedLifetime time.Duration
+	issuers        workload.Issuers // whose public keys are fetched
 }
 
 // Active returns the account's active keys, the newest first. Expired keys are not active.

@@ -10,11 +10,12 @@ import (
 
 // MailPasswordForgotten is the kind of a mail with a link to set a new password,
 // MailEmailConfirmation of one to confirm a new email, and MailKeysExpiring of one about keys that
-// expire, and MailWebhookFailing of one about a webhook that has failed for an hour. All other kinds are the action that the mail reports.
+// expire, MailKeysUnused of one about keys that are revoked soon because nobody uses them, and MailWebhookFailing of one about a webhook that has failed for an hour. All other kinds are the action that the mail reports.
 const (
 	MailPasswordForgotten Action = "password.forgotten"
 	MailEmailConfirmation Action = "email.confirmation"
 	MailKeysExpiring      Action = "api_key.expiring"
+	MailKeysUnused        Action = "api_key.unused"
 	MailWebhookFailing    Action = "webhook.failing"
 )
 
@@ -48,7 +49,7 @@ type Mail struct {
 	UserAgent   string    `bun:",scanonly"` // of the session that began; empty if it has ended
 	At          time.Time `bun:",scanonly"`
 
-	Keys []Key `bun:"-"` // that expire or leaked; nil for other mails
+	Keys []Key `bun:"-"` // that expire, are unused or leaked; nil for other mails
 
 	// The invitation, of a mail that has one.
 	Role      Role      `bun:"-"`

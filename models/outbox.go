@@ -102,6 +102,10 @@ func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string,
 		if mail.Keys, err = readExpiring(ctx, tx, mail); len(mail.Keys) == 0 {
 			mail.Recipient = ""
 		}
+	case MailKeysUnused:
+		if mail.Keys, err = readUnused(ctx, tx, mail); len(mail.Keys) == 0 {
+			mail.Recipient = ""
+		}
 	case ActionKeyLeaked:
 		if mail.Keys, err = readLeaked(ctx, tx, mail); len(mail.Keys) == 0 {
 			mail.Recipient = ""
@@ -168,6 +172,22 @@ func readExpiring(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
 	return readKeys(ctx, tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
 		OrderExpr("api_key.expires_at, api_key.id"), mail)
+}
+
+// readUnused reads the keys that a mail about unused keys reports, without those that were used since.
+func readUnused(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
+	keys, err := readKeys(ctx, tx.NewSelect().Where("api_key.unused_warned_at = ? AND api_key.unused_policy >= 0", mail.CreatedAt).
+		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", tx.Now()).
+		Where("NOT EXISTS (SELECT 1 FROM api_key_last_uses AS last_use WHERE last_use.api_key_id = api_key.id AND last_use.used_at > api_key.unused_warned_at)").
+		OrderExpr("api_key.id"), mail)
+	for i := range keys {
+		var state unusedKey
+		if err := tx.NewSelect().Model(&state).Where("api_key.id = ?", keys[i].ID).Scan(ctx); err != nil {
+			return nil, err
+		}
+		keys[i].UnusedEnd = state.mailedEnd()
+	}
+	return keys, err
 }
 
 // readLeaked reads the keys that a mail about leaked keys reports: those that were revoked since

@@ -74,6 +74,7 @@ var consequences = map[Action]consequence{
 	ActionAccountDisabled: {group: GroupPeople, endsCalls: true},
 	ActionAccountEnabled:  {group: GroupPeople},
 	ActionAccountLimited:  {group: GroupPeople},
+	ActionUnusedKeysSet:   {group: GroupKeys},
 	ActionUserAdded:       {group: GroupPeople},
 	ActionUserDisabled:    {group: GroupPeople},
 	ActionUserEnabled:     {group: GroupPeople},

@@ -82,6 +82,9 @@ type Options struct {
 	MigrationWait time.Duration
 	// KeyMaxLifetime is the longest time until a new API key expires; 0: no limit.
 	KeyMaxLifetime time.Duration
+	// KeyUnusedLifetime is the time without a use after which keys are revoked, unless their account
+	// has chosen a shorter one, at least [ShortestUnusedLifetime]; 0: only if it has chosen one.
+	KeyUnusedLifetime time.Duration
 	// ReportDelay is how old an activity is before reports have it; 0 means 30 s, and only tests
 	// need another.
 	ReportDelay time.Duration
@@ -176,7 +179,7 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	guesses := &guesses{db: db, limit: o.SignInLimit, background: &s.stopped}
 	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
 	refusals := newKeyRefusals(db)
-	s.Keys = &Keys{db: db, usage: recorder, refusals: refusals, maxLifetime: o.KeyMaxLifetime, issuers: o.Issuers}
+	s.Keys = &Keys{db: db, usage: recorder, refusals: refusals, maxLifetime: o.KeyMaxLifetime, unusedLifetime: o.KeyUnusedLifetime, issuers: o.Issuers}
 	s.Agents = &Agents{db: db, uses: newLastSeenBuffer()}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
 	s.People = &People{db: db, passwords: passwords, rolesFrom: o.RolesFrom}
@@ -297,6 +300,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.RecordExpiry, report) })
+	s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.RevokeUnused, report) })
 	if s.Outbox.Enabled() {
 		// Many accounts need more than Timeout, and what is left when the portal stops can
 		// wait.

@@ -118,6 +118,7 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionAccountRenamed, Name: "Account renamed", Icon: "activity", Sentence: Sentence{"renamed the account from ", theFormer, " to ", theLabel}},
 		{Action: models.ActionAccountDisabled, Name: "Account disabled", Icon: "activity", Sentence: Sentence{"disabled the account"}},
 		{Action: models.ActionAccountLimited, Name: "Changed limits", Icon: "activity", Sentence: Sentence{"changed the limits of the account’s calls"}},
+		{Action: models.ActionUnusedKeysSet, Name: "Changed lifetime of unused keys", Icon: "activity", Sentence: Sentence{"changed when unused API keys are revoked"}},
 		{Action: models.ActionAccountEnabled, Name: "Account enabled", Icon: "activity", Sentence: Sentence{"enabled the account"}},
 	}},
 	{ID: "webhooks", Name: "Webhooks", All: "All webhook events", Actions: []ActionText{

@@ -57,7 +57,7 @@ type MailKey struct {
 	Label  string
 	Key    string // masked
 	Leaked string // who reported it and where it was found; empty for a key that expires
-	At     Moment // when it expires or was revoked
+	At     Moment // when it expires, is revoked or was revoked
 }
 
 // Change returns the text for a change of how the recipient signs in.

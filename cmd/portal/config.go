@@ -28,17 +28,18 @@ import (
 // stop at the first value of a wrong type. Instead kong calls Validate, which reports all errors
 // together.
 type config struct {
-	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
-	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address, with --demo the name localhost."`
-	WidgetTokenTTL string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Lifetime of a widget token, 1m to 1h. Default: ${default}."`
-	WidgetTokenAlg string `env:"PORTAL_WIDGET_TOKEN_ALG" default:"EdDSA" placeholder:"ALG,.." help:"Algorithm of widget tokens: EdDSA, ES256, or both with a comma. The first signs, the keys of all are published. Default: ${default}."`
-	RateLimit      string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off. Default: ${default}."`
-	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of proxies whose X-Forwarded-For is trusted."`
-	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends. Default: ${default}."`
-	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
-	KeyMaxLifetime string `env:"PORTAL_KEY_MAX_LIFETIME" placeholder:"DAYS" help:"Longest time until a new API key expires, in whole days or hours, such as 90d or 8760h. Default: keys need no expiry."`
-	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus, and of health checks. Default: off."`
-	LogLevel       string `env:"PORTAL_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default: ${default}."`
+	Addr              string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
+	BaseURL           string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address, with --demo the name localhost."`
+	WidgetTokenTTL    string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Lifetime of a widget token, 1m to 1h. Default: ${default}."`
+	WidgetTokenAlg    string `env:"PORTAL_WIDGET_TOKEN_ALG" default:"EdDSA" placeholder:"ALG,.." help:"Algorithm of widget tokens: EdDSA, ES256, or both with a comma. The first signs, the keys of all are published. Default: ${default}."`
+	RateLimit         string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off. Default: ${default}."`
+	TrustedProxies    string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of proxies whose X-Forwarded-For is trusted."`
+	SessionIdle       string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends. Default: ${default}."`
+	SessionMax        string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
+	KeyMaxLifetime    string `env:"PORTAL_KEY_MAX_LIFETIME" placeholder:"DAYS" help:"Longest time until a new API key expires, in whole days or hours, such as 90d or 8760h. Default: keys need no expiry."`
+	KeyUnusedLifetime string `env:"PORTAL_KEY_UNUSED_LIFETIME" placeholder:"DAYS" help:"Time without a use after which an API key is revoked, at least 30d, unless its account has chosen a shorter one. Default: only accounts that choose it."`
+	MetricsAddr       string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus, and of health checks. Default: off."`
+	LogLevel          string `env:"PORTAL_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default: ${default}."`
 
 	Name            string `env:"PORTAL_NAME" default:"Voice Portal" placeholder:"NAME" help:"Name of the product on every page. Default: ${default}."`
 	Notice          string `env:"PORTAL_NOTICE" placeholder:"TEXT" help:"Sentence above every page, such as for maintenance, of at most 200 characters. Default: none."`
@@ -100,12 +101,12 @@ type settings struct {
 
 	brand brand.Brand
 
-	sessionIdle, sessionMax, keyMaxLifetime time.Duration
-	signInLimit                             int
-	passwordsOff                            bool
-	provider                                *identity.Config // nil: none
-	smtp                                    mailer.Server
-	mailFrom                                *mail.Address // nil: no emails
+	sessionIdle, sessionMax, keyMaxLifetime, keyUnusedLifetime time.Duration
+	signInLimit                                                int
+	passwordsOff                                               bool
+	provider                                                   *identity.Config // nil: none
+	smtp                                                       mailer.Server
+	mailFrom                                                   *mail.Address // nil: no emails
 
 	widgetTokenTTL time.Duration
 	widgetTokenAlg []widget.Algorithm // the first signs
@@ -150,15 +151,16 @@ func (c *config) parse() (settings, error) {
 		widgetTokenAlg: check.algorithms("PORTAL_WIDGET_TOKEN_ALG", c.WidgetTokenAlg),
 		spans:          check.spanReceiver(),
 
-		sessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
-		sessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
-		keyMaxLifetime: check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
-		signInLimit:    check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
-		passwordsOff:   check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on"),
-		liveKit:        check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
-		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
-		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
-		operatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
+		sessionIdle:       check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
+		sessionMax:        check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
+		keyMaxLifetime:    check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
+		keyUnusedLifetime: check.unusedLifetime(c.KeyUnusedLifetime),
+		signInLimit:       check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
+		passwordsOff:      check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on"),
+		liveKit:           check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
+		rateLimit:         check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
+		trustedProxies:    check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
+		operatorToken:     check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
 
 		operatorTokenPrevious: check.previousToken("PORTAL_OPERATOR_TOKEN", c.OperatorToken, c.OperatorTokenPrevious),
 

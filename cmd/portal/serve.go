@@ -73,7 +73,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	defer flushSpans()
 	store, err := models.Open(ctx, s.database.url, models.Options{
 		Logger: logger, Tracer: tracer, Keyring: keyring, LiveKit: s.liveKit, Mail: s.mailFrom != nil,
-		SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime, Issuers: s.issuers,
+		SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime, KeyUnusedLifetime: s.keyUnusedLifetime, Issuers: s.issuers,
 		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff, RolesFrom: s.rolesFrom(),
 		Webhooks: s.webhooks(listener, metricsListener), WebhooksOff: s.webhooksOff,
 	})

@@ -4,6 +4,7 @@ package mailer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -170,10 +171,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	}
 	var keys []templates.MailKey
 	for _, key := range queued.Keys[:min(len(queued.Keys), models.MaxLeakedKeys)] {
-		at := key.ExpiresAt
-		if key.RevokedAt != nil {
-			at = key.RevokedAt
-		}
+		at := cmp.Or(key.RevokedAt, key.UnusedEnd, key.ExpiresAt)
 		keys = append(keys, templates.MailKey{Label: key.Label, Key: key.Masked(), Leaked: key.Leak.String(), At: templates.NewMoment(*at, queued.At)})
 	}
 	logo, colors := m.brand()

@@ -17,7 +17,9 @@ CREATE TABLE accounts (
     created_at             TIMESTAMP NOT NULL,
     disabled_at            TIMESTAMP,
     -- The limits of its calls as JSON. NULL: none.
-    limits                 TEXT
+    limits                 TEXT,
+    -- The nanoseconds without a use after which keys are revoked. NULL: as the portal is configured.
+    unused_lifetime        INTEGER
 ) WITHOUT ROWID;
 
 -- For the question whether any limit is set.
@@ -89,6 +91,14 @@ CREATE TABLE api_keys (
     expiry_warned_at TIMESTAMP,
     -- The recorded activities about the expiry: 0 none, 1 that the key expires, 2 that it has expired.
     expiry_recorded INTEGER NOT NULL DEFAULT 0,
+    -- The nanoseconds of PORTAL_KEY_UNUSED_LIFETIME when it was last looked whether the key is unused;
+    -- negative if that is to be done anew. Then the time of the next look, NULL: never, the start of the
+    -- 14 days before the revocation, and when and how often mails about it were queued.
+    unused_policy INTEGER NOT NULL DEFAULT -1,
+    unused_check_at TIMESTAMP,
+    unused_since TIMESTAMP,
+    unused_warned_at TIMESTAMP,
+    unused_warnings INTEGER NOT NULL DEFAULT 0,
     -- JSON lists: the ids of the agents that the key reaches, and the networks (CIDR) that it is
     -- accepted from. NULL: all of them.
     agents      TEXT,
@@ -120,6 +130,8 @@ CREATE INDEX api_keys_expiry ON api_keys (expires_at) WHERE revoked_at IS NULL A
 -- For the activities about keys that expire. It has no key whose expiry is recorded.
 CREATE INDEX api_keys_expiry_unrecorded ON api_keys (expiry_recorded, expires_at)
     WHERE revoked_at IS NULL AND expiry_recorded < 2;
+-- For the keys at which it is to be looked whether they are unused.
+CREATE INDEX api_keys_unused ON api_keys (unused_policy, unused_check_at) WHERE revoked_at IS NULL;
 -- For the question whether any limit is set.
 CREATE INDEX api_keys_limited ON api_keys (account_id) WHERE limits IS NOT NULL AND revoked_at IS NULL;
 -- For the notice about leaked keys.
@@ -426,8 +438,8 @@ CREATE INDEX recent_mails_at ON recent_mails (at);
 -- Emails that wait until they are sent. A sent email is deleted.
 CREATE TABLE outbox (
     id          TEXT PRIMARY KEY,
-    -- The action of the activity that the email reports, password.forgotten, email.confirmation or
-    -- api_key.expiring.
+    -- The action of the activity that the email reports, password.forgotten, email.confirmation,
+    -- api_key.expiring or api_key.unused.
     kind        TEXT NOT NULL,
     -- NULL: unknown until the email is sent.
     account_id  TEXT REFERENCES accounts (id),

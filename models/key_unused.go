@@ -1,0 +1,397 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// Mails are sent firstUnusedMail and lastUnusedMail before an unused key is revoked.
+	firstUnusedMail = 14 * Day
+	lastUnusedMail  = 3 * Day
+	// unusedMargin is added to the time without a use. Instances write uses twice a second, so a use
+	// that an instance could not write for a while still counts. It is also the time until the
+	// next look if mails could not be queued or sent.
+	unusedMargin = time.Hour
+	// unusedBatch limits the keys of each kind that one round looks at. The next round continues.
+	unusedBatch = 200
+
+	// ShortestUnusedLifetime is the least time after which unused keys are revoked.
+	ShortestUnusedLifetime = 30 * Day
+)
+
+// unusedLifetimes are the choices of an account.
+var unusedLifetimes = []time.Duration{ShortestUnusedLifetime, 90 * Day, 180 * Day, 365 * Day}
+
+// unusedKey is a key and what is known about its revocation for lack of use.
+type unusedKey struct {
+	bun.BaseModel `bun:"table:api_keys,alias:api_key"`
+
+	ID        uuid.UUID `bun:",pk"`
+	AccountID uuid.UUID
+	CreatedAt time.Time
+	RevokedAt *time.Time
+	ExpiresAt *time.Time
+
+	// UnusedPolicy is [Options.KeyUnusedLifetime] at the last look; negative: the next look starts anew.
+	UnusedPolicy   time.Duration
+	UnusedCheckAt  *time.Time // the time of the next look; nil: never
+	UnusedSince    *time.Time // the start of the 14 days before the revocation; nil: not yet
+	UnusedWarnedAt *time.Time // when the last mails were queued
+	UnusedWarnings int        // the number of times that mails were queued
+
+	LastUsedAt *time.Time `bun:",scanonly"`
+}
+
+// unusedStep is what is due for an unused key.
+type unusedStep int
+
+const (
+	unusedWait unusedStep = iota
+	unusedMail
+	unusedRevoke
+)
+
+// reset starts anew.
+func (u *unusedKey) reset() {
+	u.UnusedSince, u.UnusedWarnedAt, u.UnusedWarnings = nil, nil, 0
+}
+
+// next returns what is due now, and sets the state after that and the time of the next look. A key
+// is revoked after lifetime without a use; 0: never.
+func (u *unusedKey) next(now time.Time, lifetime time.Duration, mail bool) unusedStep {
+	if lifetime == 0 || u.RevokedAt != nil || u.ExpiresAt != nil && !now.Before(*u.ExpiresAt) {
+		u.reset()
+		u.UnusedCheckAt = nil
+		return unusedWait
+	}
+	used := u.CreatedAt
+	if u.LastUsedAt != nil && u.LastUsedAt.After(used) {
+		used = *u.LastUsedAt
+	}
+	if since := u.UnusedSince; since != nil && (used.After(*since) || mail && u.UnusedWarnings == 0) {
+		u.reset()
+	}
+	end := used.Add(lifetime)
+	if u.UnusedSince == nil {
+		if begin := end.Add(-firstUnusedMail); now.Before(begin) {
+			u.UnusedCheckAt = &begin
+			return unusedWait
+		}
+		u.UnusedSince = &now
+		if mail {
+			return u.mail(now, end)
+		}
+	}
+	if mail && u.UnusedWarnings == 1 {
+		due := latest(end.Add(-lastUnusedMail), u.UnusedSince.Add(firstUnusedMail-lastUnusedMail))
+		if now.Before(due) {
+			u.UnusedCheckAt = &due
+			return unusedWait
+		}
+		return u.mail(now, end)
+	}
+	revocation := u.revocation(end).Add(unusedMargin)
+	if now.Before(revocation) {
+		u.UnusedCheckAt = &revocation
+		return unusedWait
+	}
+	retry := now.Add(unusedMargin)
+	u.UnusedCheckAt = &retry
+	return unusedRevoke
+}
+
+func (u *unusedKey) mail(now, end time.Time) unusedStep {
+	u.UnusedWarnedAt = &now
+	u.UnusedWarnings++
+	check := u.revocation(end).Add(unusedMargin)
+	if u.UnusedWarnings == 1 {
+		check = latest(end.Add(-lastUnusedMail), u.UnusedSince.Add(firstUnusedMail-lastUnusedMail))
+	}
+	u.UnusedCheckAt = &check
+	return unusedMail
+}
+
+// revocation returns when the key is revoked at the earliest, if its time without a use ends at end.
+func (u *unusedKey) revocation(end time.Time) time.Time {
+	at := latest(end, u.UnusedSince.Add(firstUnusedMail))
+	if u.UnusedWarnings == 2 {
+		at = latest(at, u.UnusedWarnedAt.Add(lastUnusedMail))
+	}
+	return at
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// UnusedLifetimes returns the times without a use after which an account can have its keys revoked,
+// the shortest first. If the account can choose that they never are, 0 is the first one.
+func (k *Keys) UnusedLifetimes() []time.Duration {
+	if k.unusedLifetime == 0 {
+		return append([]time.Duration{0}, unusedLifetimes...)
+	}
+	choices := slices.DeleteFunc(slices.Clone(unusedLifetimes), func(d time.Duration) bool { return d >= k.unusedLifetime })
+	return append(choices, k.unusedLifetime)
+}
+
+// UnusedLifetime returns the time without a use after which the account's keys are revoked; 0: never.
+func (k *Keys) UnusedLifetime(account Account) time.Duration {
+	if k.unusedLifetime == 0 || account.UnusedLifetime == 0 {
+		return max(account.UnusedLifetime, k.unusedLifetime)
+	}
+	return min(account.UnusedLifetime, k.unusedLifetime)
+}
+
+// SetUnusedLifetime sets the time without a use after which the account's keys are revoked, one of
+// [Keys.UnusedLifetimes], and records the activity unless nothing changes. No key is revoked within
+// 14 days after that. The error may be an [*InvalidError] for the field "after",
+// [ErrAccountNotFound] or [ErrNotOwner].
+func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after time.Duration, actor Actor) error {
+	if !slices.Contains(k.UnusedLifetimes(), after) {
+		return &InvalidError{"after", "Choose one of the options."}
+	}
+	return k.db.InTx(ctx, "set the lifetime of unused API keys", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+			return err
+		}
+		account, err := findAccount(ctx, tx, accountID)
+		if err != nil || k.UnusedLifetime(account) == after {
+			return err
+		}
+		detail := UnusedText(k.UnusedLifetime(account)) + " → " + UnusedText(after)
+		account.UnusedLifetime = after
+		if err := tx.Update(ctx, &account, "unused_lifetime"); err != nil {
+			return err
+		}
+		// The account has at most MaxActiveKeys of these.
+		_, err = k.whereActiveUpdate(tx.NewUpdate().Model((*unusedKey)(nil))).Set("unused_policy = -1").
+			Where("api_key.account_id = ?", accountID).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		return tx.Record(ctx, actor, Activity{
+			AccountID: accountID, Action: ActionUnusedKeysSet, SubjectID: &accountID, Label: account.Name, Detail: detail,
+		})
+	})
+}
+
+func (k *Keys) whereActiveUpdate(q *bun.UpdateQuery) *bun.UpdateQuery {
+	return q.Where(activeKey, k.db.Now())
+}
+
+// UnusedText returns the name of a choice of [Keys.UnusedLifetimes].
+func UnusedText(after time.Duration) string {
+	if after == 0 {
+		return "Never"
+	}
+	return "After " + WholeDays(after)
+}
+
+// RevokeUnused revokes keys that were not used for the lifetime that their account has chosen, and
+// queues the mails about that before. It looks at keys whose next look is due, so keys in use are
+// little work. Several instances can call RevokeUnused at the same time.
+func (k *Keys) RevokeUnused(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, warningInterval)
+	defer cancel()
+	// A transaction would lock the whole SQLite file, so the usual case avoids it.
+	due, err := k.unusedDue(ctx)
+	if err != nil {
+		return failed("find unused API keys", err)
+	}
+	ofAccount := map[uuid.UUID][]uuid.UUID{}
+	var accounts []uuid.UUID
+	for _, key := range due {
+		if ofAccount[key.AccountID] == nil {
+			accounts = append(accounts, key.AccountID)
+		}
+		ofAccount[key.AccountID] = append(ofAccount[key.AccountID], key.ID)
+	}
+	var errs []error
+	for _, account := range accounts {
+		revoked, err := inTx(ctx, k.db, "look at unused API keys", func(ctx context.Context, tx Tx) ([]uuid.UUID, error) {
+			return k.lookAtUnused(ctx, tx, account, ofAccount[account])
+		})
+		errs = append(errs, err)
+		for _, id := range revoked {
+			errs = append(errs, k.revokeUnused(ctx, account, id))
+		}
+		if ctx.Err() != nil {
+			break // The next call continues.
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unusedDue returns the keys whose next look is due: those that were looked at with another setting,
+// or not yet, and those whose time has come.
+func (k *Keys) unusedDue(ctx context.Context) (due []unusedKey, err error) {
+	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
+	defer cancel()
+	for _, query := range []*bun.SelectQuery{
+		k.db.NewSelect().Where("api_key.unused_policy = ? AND api_key.unused_check_at <= ?", k.unusedLifetime, k.db.Now()),
+		k.db.NewSelect().Where("api_key.unused_policy < ?", k.unusedLifetime),
+		k.db.NewSelect().Where("api_key.unused_policy > ?", k.unusedLifetime),
+	} {
+		var found []unusedKey
+		err := query.Model(&found).Column("id", "account_id").Where("api_key.revoked_at IS NULL").
+			OrderExpr("api_key.unused_policy, api_key.unused_check_at").Limit(unusedBatch).Scan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		due = append(due, found...)
+	}
+	return due, nil
+}
+
+// selectUnused selects keys of an account as unused keys, and locks them. Their last uses include
+// those that this instance has not written.
+func (k *Keys) selectUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids ...uuid.UUID) (keys []unusedKey, err error) {
+	query := tx.NewSelect().Model(&keys).ColumnExpr("?TableColumns").ColumnExpr("last_use.used_at AS last_used_at").Join(joinLastUses).
+		Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(ids)).OrderExpr("api_key.id")
+	err = k.db.locked(query, "NO KEY UPDATE OF api_key").Scan(ctx)
+	for i := range keys {
+		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+	}
+	return keys, err
+}
+
+// lookAtUnused queues the mails that are due about keys of an account, and returns the keys that are
+// to be revoked.
+func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids []uuid.UUID) (revoked []uuid.UUID, err error) {
+	if err := tx.lockAccount(ctx, accountID); err != nil {
+		return nil, err
+	}
+	account, err := findAccount(ctx, tx, accountID)
+	if err != nil {
+		return nil, noAccount(err)
+	}
+	now, err := tx.databaseNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now = now.UTC().Truncate(time.Microsecond)
+	keys, err := k.selectUnused(ctx, tx, accountID, ids...)
+	if err != nil {
+		return nil, err
+	}
+	var mailed []uuid.UUID
+	former := slices.Clone(keys)
+	for i := range keys {
+		key := &keys[i]
+		if key.UnusedPolicy != k.unusedLifetime {
+			key.reset()
+			former[i].reset()
+		}
+		key.UnusedPolicy = k.unusedLifetime
+		if account.DisabledAt != nil { // its keys are refused already
+			key.reset()
+			tomorrow := now.Add(Day)
+			key.UnusedCheckAt = &tomorrow
+			continue
+		}
+		switch key.next(now, k.UnusedLifetime(account), tx.db.mail) {
+		case unusedMail:
+			mailed = append(mailed, key.ID)
+		case unusedRevoke:
+			revoked = append(revoked, key.ID)
+		case unusedWait:
+		}
+	}
+	queued, err := queueUnusedMails(ctx, tx, accountID, mailed, now)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range keys {
+		if !queued && slices.Contains(mailed, key.ID) {
+			retry := now.Add(unusedMargin)
+			key = former[i]
+			key.UnusedPolicy, key.UnusedCheckAt = k.unusedLifetime, &retry
+		}
+		err := tx.Update(ctx, &key, "unused_policy", "unused_check_at", "unused_since", "unused_warned_at", "unused_warnings")
+		if err != nil {
+			return nil, err
+		}
+	}
+	return revoked, nil
+}
+
+func noAccount(err error) error {
+	if errors.Is(err, ErrAccountNotFound) {
+		return nil // it is being erased
+	}
+	return err
+}
+
+// queueUnusedMails queues the mails about unused keys of an account. If nobody can get one, it
+// reports false, and the keys are not revoked.
+func queueUnusedMails(ctx context.Context, tx Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (bool, error) {
+	if len(keys) == 0 {
+		return false, nil
+	}
+	recipients, err := ownersAndCreators(ctx, tx, accountID, keys...)
+	if err != nil {
+		return false, err
+	}
+	mails := make([]Mail, len(recipients))
+	for i, recipient := range recipients {
+		mails[i] = Mail{Kind: MailKeysUnused, AccountID: &accountID, Recipient: recipient, CreatedAt: now, DueAt: tx.Now()}
+	}
+	return queueMails(ctx, tx, mails)
+}
+
+// revokeUnused revokes a key of an account, unless it was used since or mails about it still wait.
+func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error {
+	return k.db.InTx(ctx, "revoke unused API key", func(ctx context.Context, tx Tx) error {
+		_, err := k.lockActive(ctx, tx, accountID, id)
+		if errors.Is(err, ErrKeyAlreadyRevoked) || errors.Is(err, ErrKeyNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		account, err := findAccount(ctx, tx, accountID)
+		if err != nil {
+			return noAccount(err)
+		}
+		now, err := tx.databaseNow(ctx)
+		if err != nil {
+			return err
+		}
+		keys, err := k.selectUnused(ctx, tx, accountID, id)
+		if err != nil || len(keys) == 0 || keys[0].UnusedPolicy != k.unusedLifetime || account.DisabledAt != nil {
+			return err
+		}
+		lifetime := k.UnusedLifetime(account)
+		if keys[0].next(now, lifetime, tx.db.mail) != unusedRevoke {
+			return nil
+		}
+		waiting, err := tx.NewSelect().Model((*Mail)(nil)).Where("mail.account_id = ? AND mail.kind = ?", accountID, MailKeysUnused).Exists(ctx)
+		if err != nil || waiting {
+			return err
+		}
+		_, err = k.revoke(ctx, tx, accountID, id, "Unused for "+WholeDays(lifetime), system)
+		return err
+	})
+}
+
+// mailedEnd returns when the key is revoked, as the mails say: 14 days after the first one and 3 days
+// after the second one.
+func (u *unusedKey) mailedEnd() *time.Time {
+	end := u.UnusedWarnedAt.Add(firstUnusedMail)
+	if u.UnusedWarnings == 2 {
+		end = u.UnusedWarnedAt.Add(lastUnusedMail)
+	}
+	return &end
+}

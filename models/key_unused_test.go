@@ -1,0 +1,239 @@
+package models_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// age moves what is stored about unused keys into the past, because the database's clock decides.
+func (f *fixture) age(t *testing.T, key models.Key, by time.Duration) {
+	t.Helper()
+	var state struct {
+		CreatedAt                                  time.Time
+		UnusedCheckAt, UnusedSince, UnusedWarnedAt *time.Time
+	}
+	f.scan(t, "SELECT created_at, unused_check_at, unused_since, unused_warned_at FROM api_keys WHERE id = ?", []any{key.ID},
+		&state.CreatedAt, &state.UnusedCheckAt, &state.UnusedSince, &state.UnusedWarnedAt)
+	for _, at := range []*time.Time{&state.CreatedAt, state.UnusedCheckAt, state.UnusedSince, state.UnusedWarnedAt} {
+		if at != nil {
+			*at = at.Add(-by)
+		}
+	}
+	f.exec(t, "UPDATE api_keys SET created_at = ?, unused_check_at = ?, unused_since = ?, unused_warned_at = ? WHERE id = ?",
+		state.CreatedAt, state.UnusedCheckAt, state.UnusedSince, state.UnusedWarnedAt, key.ID)
+}
+
+// unusedMails sends all mails and returns those about unused keys, each as its recipient and the
+// labels of the keys.
+func (f *fixture) unusedMails(t *testing.T) (mails []string) {
+	t.Helper()
+	for {
+		mail, _, err := f.Outbox.Claim(t.Context())
+		if errors.Is(err, models.ErrNoMail) {
+			slices.Sort(mails)
+			return mails
+		}
+		must(t, err)
+		must(t, f.Outbox.Sent(t.Context(), mail))
+		if mail.Kind == models.MailKeysUnused {
+			line := mail.Recipient
+			for _, key := range mail.Keys {
+				line += " " + key.Label
+			}
+			mails = append(mails, line)
+		}
+	}
+}
+
+// round looks for unused keys on several instances.
+func unusedRound(t *testing.T, stores ...*models.Store) {
+	t.Helper()
+	_, errs := atOnce(2*len(stores), func(i int) error { return stores[i%len(stores)].Keys.RevokeUnused(t.Context()) })
+	if len(errs) > 0 {
+		t.Errorf("errors %v", errs)
+	}
+}
+
+// expectRevoked checks whether a key is revoked.
+func (f *fixture) expectRevoked(t *testing.T, step string, key models.Key, want bool) {
+	t.Helper()
+	found, err := f.Keys.Find(t.Context(), key.AccountID, key.ID)
+	must(t, err)
+	if (found.RevokedAt != nil) != want {
+		t.Errorf("%s: key %q revoked: %t, want %t", step, key.Label, !want, want)
+	}
+}
+
+func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		f.Store = f.open(t, models.Options{Mail: true})
+		c := f.customer(t)
+		creator := f.member(t, c, models.RoleMember)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{Mail: true})}
+		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 90*models.Day, c.actor))
+		unused, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, models.UserActor(creator.ID, ""))
+		used, _ := f.generate(t, c, models.NewKey{Label: "used", FormID: uuid.New()}, c.actor)
+		f.unusedMails(t)
+		expect := func(step string, revoked bool, want ...string) {
+			t.Helper()
+			unusedRound(t, stores...)
+			for i := range want {
+				want[i] = strings.NewReplacer("owner", c.user.Email, "creator", creator.Email).Replace(want[i])
+			}
+			slices.Sort(want)
+			if got := f.unusedMails(t); !slices.Equal(got, want) {
+				t.Errorf("%s: mails %q, want %q", step, got, want)
+			}
+			f.expectRevoked(t, step, unused, revoked)
+			f.expectRevoked(t, step, used, false)
+		}
+		pass := func(d time.Duration) {
+			f.age(t, unused, d)
+			f.age(t, used, d)
+			for _, store := range stores {
+				store.Keys.AddUsage(used, models.Source{}, f.clock.Now(), 1, 0)
+			}
+		}
+		expect("at first", false)
+		pass(75 * models.Day)
+		expect("15 days before", false)
+		pass(models.Day)
+		expect("14 days before", false, "owner unused", "creator unused")
+		pass(10 * models.Day)
+		expect("4 days before", false)
+		pass(models.Day + time.Minute) // the fixture's clock stands still
+		expect("3 days before", false, "owner unused", "creator unused")
+		pass(3 * models.Day)
+		expect("in the margin", false)
+		pass(2 * time.Hour)
+		expect("at the end", true)
+
+		revocations := f.recorded(t, c, models.ActionKeyRevoked)
+		if len(revocations) != 1 || revocations[0].ActorKind != models.ActorSystem || revocations[0].Detail != "Unused for 90 days" {
+			t.Errorf("recorded %+v", revocations)
+		}
+	})
+}
+
+// A use between the mails, even one that only the memory of an instance has, starts anew. So does a
+// new setting, also of the portal: no key is revoked within 14 days after that.
+func TestWhatKeepsAnUnusedKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		c := f.customer(t)
+		key := errless(f.key(t, c))
+		round := func() { t.Helper(); unusedRound(t, f.Store) }
+		set := func(after time.Duration) {
+			t.Helper()
+			must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, after, c.actor))
+		}
+		f.age(t, key, 400*models.Day)
+		round()
+		f.expectRevoked(t, "never", key, false)
+		set(365 * models.Day)
+		round()
+		f.age(t, key, 13*models.Day)
+		round()
+		set(90 * models.Day)
+		f.age(t, key, 2*time.Hour)
+		round()
+		f.age(t, key, 13*models.Day+23*time.Hour)
+		round()
+		f.expectRevoked(t, "within 14 days after a stricter setting", key, false)
+
+		stricter := f.open(t, models.Options{KeyUnusedLifetime: 30 * models.Day})
+		f.age(t, key, 2*models.Day)
+		unusedRound(t, stricter)
+		f.expectRevoked(t, "a stricter portal", key, false)
+		f.age(t, key, 14*models.Day+2*time.Hour)
+		stricter.Keys.AddUsage(key, models.Source{}, f.clock.Now(), 1, 0)
+		unusedRound(t, stricter)
+		f.expectRevoked(t, "a use that is not written", key, false)
+	})
+}
+
+func TestUnusedKeysAreRevokedWithoutMail(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		c := f.customer(t)
+		key := errless(f.key(t, c))
+		store := f.open(t, models.Options{KeyUnusedLifetime: 45 * models.Day})
+		f.age(t, key, 60*models.Day)
+		unusedRound(t, store)
+		f.age(t, key, 14*models.Day)
+		unusedRound(t, store)
+		f.expectRevoked(t, "after 14 days", key, false)
+		f.age(t, key, 2*time.Hour)
+
+		// With mail, the mails come first, and a mail that waits holds the revocation back.
+		mailing := f.open(t, models.Options{Mail: true, KeyUnusedLifetime: 45 * models.Day})
+		unusedRound(t, mailing)
+		f.expectRevoked(t, "without the first mail", key, false)
+		f.unusedMails(t)
+		f.age(t, key, 20*models.Day)
+		unusedRound(t, mailing)
+		f.expectRevoked(t, "without the second mail", key, false)
+		f.age(t, key, 4*models.Day)
+		unusedRound(t, mailing)
+		f.expectRevoked(t, "while the mail waits", key, false)
+		f.unusedMails(t)
+		f.age(t, key, 2*time.Hour)
+		unusedRound(t, mailing)
+		f.expectRevoked(t, "after both mails", key, true)
+	})
+}
+
+// A clock that runs ahead revokes nothing on PostgreSQL, whose clock decides.
+func TestUnusedKeysAndAClockThatRunsAhead(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		if !f.postgres() {
+			t.Skip("SQLite has no clock of its own")
+		}
+		f.inRealTime()
+		c := f.customer(t)
+		key := errless(f.key(t, c))
+		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+		for range 3 {
+			unusedRound(t, f.Store)
+			f.clock.Advance(100 * models.Day)
+		}
+		f.expectRevoked(t, "100 days ahead", key, false)
+		f.checkCount(t, 0, "SELECT count(*) FROM api_keys WHERE unused_since IS NOT NULL")
+	})
+}
+
+func TestUnusedLifetimeOfAnAccount(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		c := f.customer(t)
+		member := f.member(t, c, models.RoleMember)
+		store := f.open(t, models.Options{KeyUnusedLifetime: 120 * models.Day})
+		if got, want := store.Keys.UnusedLifetimes(), []time.Duration{30 * models.Day, 90 * models.Day, 120 * models.Day}; !slices.Equal(got, want) {
+			t.Errorf("choices %v, want %v", got, want)
+		}
+		for _, after := range []time.Duration{0, 180 * models.Day} {
+			var invalid *models.InvalidError
+			if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, after, c.actor); !errors.As(err, &invalid) {
+				t.Errorf("%v: error %v", after, err)
+			}
+		}
+		if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, models.UserActor(member.ID, "")); !errors.Is(err, models.ErrNotOwner) {
+			t.Errorf("a member: error %v", err)
+		}
+		for range 2 {
+			must(t, store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+		}
+		recorded := f.recorded(t, c, models.ActionUnusedKeysSet)
+		if len(recorded) != 1 || recorded[0].Detail != "After 120 days → After 30 days" {
+			t.Errorf("recorded %+v", recorded)
+		}
+	})
+}
