@@ -223,7 +223,10 @@ func (k *Keys) RevokeUnused(ctx context.Context) error {
 		revoked, err := inTx(ctx, k.db, "look at unused API keys", func(ctx context.Context, tx Tx) ([]uuid.UUID, error) {
 			return k.lookAtUnused(ctx, tx, account, ofAccount[account])
 		})
-		errs = append(errs, err)
+		if err != nil {
+			// Keys of other accounts must not wait behind these.
+			errs = append(errs, noAccount(err), k.postponeUnused(ctx, ofAccount[account]))
+		}
 		for _, id := range revoked {
 			errs = append(errs, k.revokeUnused(ctx, account, id))
 		}
@@ -232,6 +235,16 @@ func (k *Keys) RevokeUnused(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// postponeUnused starts anew in an hour for keys of an account that is being erased or whose state
+// could not be written.
+func (k *Keys) postponeUnused(ctx context.Context, ids []uuid.UUID) error {
+	check := k.db.Now().Add(unusedMargin)
+	key := unusedKey{UnusedPolicy: k.unusedLifetime, UnusedCheckAt: &check}
+	_, err := k.db.NewUpdate().Model(&key).Column("unused_policy", "unused_check_at", "unused_since", "unused_warned_at", "unused_warnings").
+		Where("api_key.id IN (?)", bun.List(ids)).Exec(ctx)
+	return failed("postpone unused API keys", err)
 }
 
 // unusedDue returns the keys whose next look is due: those that were looked at with another setting,
@@ -245,7 +258,7 @@ func (k *Keys) unusedDue(ctx context.Context) (due []unusedKey, err error) {
 		k.db.NewSelect().Where("api_key.unused_policy > ?", k.unusedLifetime),
 	} {
 		var found []unusedKey
-		err := query.Model(&found).Column("id", "account_id").Where("api_key.revoked_at IS NULL").
+		err := query.Model(&found).Column("id", "account_id").Where("api_key.revoked_at IS NULL AND api_key.unused_policy >= -1").
 			OrderExpr("api_key.unused_policy, api_key.unused_check_at").Limit(unusedBatch).Scan(ctx)
 		if err != nil {
 			return nil, err
@@ -275,7 +288,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 	}
 	account, err := findAccount(ctx, tx, accountID)
 	if err != nil {
-		return nil, noAccount(err)
+		return nil, err
 	}
 	now, err := tx.databaseNow(ctx)
 	if err != nil {

@@ -237,3 +237,38 @@ func TestUnusedLifetimeOfAnAccount(t *testing.T) {
 		}
 	})
 }
+
+// An account whose rows cannot be written holds up no other account.
+func TestUnusedKeysOfAFailingAccountWait(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		f.Store = f.open(t, models.Options{Mail: true})
+		failing, other := f.customer(t), f.customer(t)
+		for _, c := range []customer{failing, other} {
+			must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+			key, _ := f.key(t, c)
+			f.age(t, key, 20*models.Day)
+		}
+		f.unusedMails(t)
+		condition := "NEW.account_id = '" + failing.ID.String() + "'"
+		create := "CREATE TRIGGER refuse BEFORE INSERT ON outbox WHEN " + condition + " BEGIN SELECT RAISE(ABORT, 'full'); END"
+		if f.postgres() {
+			f.exec(t, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'full'; END $$")
+			create = "CREATE TRIGGER refuse BEFORE INSERT ON outbox FOR EACH ROW WHEN (" + condition + ") EXECUTE FUNCTION refuse()"
+		}
+		f.exec(t, create)
+		if err := f.Keys.RevokeUnused(t.Context()); err == nil {
+			t.Error("no error")
+		}
+		if mails := f.unusedMails(t); len(mails) != 1 || !strings.HasPrefix(mails[0], other.user.Email) {
+			t.Errorf("mails %q", mails)
+		}
+		must(t, f.Keys.RevokeUnused(t.Context())) // it is not due for an hour
+		f.exec(t, "DROP TRIGGER refuse"+map[bool]string{true: " ON outbox"}[f.postgres()])
+		f.exec(t, "UPDATE api_keys SET unused_check_at = created_at WHERE account_id = ?", failing.ID)
+		must(t, f.Keys.RevokeUnused(t.Context()))
+		if mails := f.unusedMails(t); len(mails) != 1 || !strings.HasPrefix(mails[0], failing.user.Email) {
+			t.Errorf("mails %q", mails)
+		}
+	})
+}

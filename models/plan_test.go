@@ -150,6 +150,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
 	must(t, s.Credentials.RequestEmailChange(ctx, session, password, newEmail(), c.actor))
 	must(t, s.Outbox.WarnOfExpiry(ctx))
+	must(t, s.Keys.SetUnusedLifetime(ctx, c.ID, 90*models.Day, c.actor))
+	must(t, s.Keys.RevokeUnused(ctx))
 	must(t, s.Keys.RecordExpiry(ctx))
 	for mail, token, err := s.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, token, err = s.Outbox.Claim(ctx) {
 		must(t, err)

@@ -6,6 +6,7 @@ type SettingsPage struct {
 	TwoStep   TwoStepRequirement
 	Webhooks  bool           // the account can have webhooks
 	KeyExpiry *KeyExpiryRule // nil: keys need no expiry
+	Unused    UnusedKeysForm
 }
 
 // KeyExpiryRule says that keys must expire.
@@ -13,6 +14,23 @@ type KeyExpiryRule struct {
 	Maximum string // the longest time until a key expires
 	Without int    // the number of active keys without an expiry
 }
+
+// UnusedKeysForm sets when unused keys are revoked.
+type UnusedKeysForm struct {
+	Choices []UnusedChoice
+	Mail    bool   // people get mails before
+	Problem string // the error of the choice
+	Saved   bool   // the heading takes the focus
+}
+
+// UnusedChoice is a time without a use.
+type UnusedChoice struct {
+	Days    int // 0: never
+	Name    string
+	Current bool
+}
+
+func (UnusedKeysForm) fragment() string { return "unused-keys-form" }
 
 func (SettingsPage) screen() screen {
 	return screen{file: "settings/show.html", section: SectionSettings}

@@ -197,6 +197,7 @@ func (p *Portal) registerPeople(signedIn routes) {
 	owners.change("/people/invitations/:id/cancellation", p.people.cancelInvitation)
 	owners.page(settingsPath, p.settings.show)
 	signedIn.group(p.requireOwner, p.deadline).change(settingsPath+"/name", p.settings.rename)
+	owners.change(settingsPath+"/unused-keys", p.settings.setUnusedLifetime)
 	owners.page(settingsPath+"/two-step", p.settings.newRequirement)
 	owners.change(settingsPath+"/two-step", p.settings.createRequirement)
 	if p.Store.Webhooks.Enabled() {

@@ -1,10 +1,14 @@
 package portal
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"portal/handlers/problem"
 	"portal/models"
@@ -55,6 +59,51 @@ func (p *settingsPages) rename(c *gin.Context) error {
 	})
 }
 
+// setUnusedLifetime sets when unused keys are revoked.
+func (p *settingsPages) setUnusedLifetime(c *gin.Context) error {
+	ctx, accountID := c.Request.Context(), sessionFrom(c).AccountID
+	days, err := strconv.Atoi(c.PostForm("after"))
+	if err != nil {
+		days = -1 // no choice
+	}
+	err = p.keys.SetUnusedLifetime(ctx, accountID, time.Duration(days)*models.Day, actorOf(c))
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		form, err := p.unusedKeys(ctx, accountID)
+		if err != nil {
+			return err
+		}
+		form.Problem = invalid.Message
+		return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: func() (templates.Page, error) {
+			page, err := p.page(c)
+			page.Unused = form
+			return page, err
+		}})
+	}
+	if err != nil {
+		return err
+	}
+	form, err := p.unusedKeys(ctx, accountID)
+	form.Saved = true
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{notice: "The setting for unused keys was saved.", fragment: form, location: settingsPath})
+}
+
+// unusedKeys returns the form about unused keys of an account.
+func (p *settingsPages) unusedKeys(ctx context.Context, accountID uuid.UUID) (templates.UnusedKeysForm, error) {
+	form := templates.UnusedKeysForm{Mail: p.Store.Outbox.Enabled()}
+	account, err := p.accounts.Find(ctx, accountID)
+	if err != nil {
+		return form, err
+	}
+	current := p.keys.UnusedLifetime(account)
+	for _, after := range p.keys.UnusedLifetimes() {
+		form.Choices = append(form.Choices, templates.UnusedChoice{Days: int(after / models.Day), Name: models.UnusedText(after), Current: after == current})
+	}
+	return form, nil
+}
+
 // newRequirement asks whether to change the requirement of two-step verification.
 func (p *settingsPages) newRequirement(c *gin.Context) error {
 	page, err := p.page(c)
@@ -99,6 +148,10 @@ func (p *settingsPages) page(c *gin.Context) (templates.SettingsPage, error) {
 		Name:    templates.AccountNameForm{Name: session.AccountName},
 		TwoStep: templates.TwoStepRequirement{Required: factors.Required, Own: factors.HasAny, NoApp: p.PasswordsOff},
 	}
+	if err != nil {
+		return page, err
+	}
+	page.Unused, err = p.unusedKeys(c.Request.Context(), session.AccountID)
 	limit := p.keys.MaxLifetime()
 	if err != nil || limit == 0 {
 		return page, err

@@ -130,8 +130,9 @@ CREATE INDEX api_keys_expiry ON api_keys (expires_at) WHERE revoked_at IS NULL A
 -- For the activities about keys that expire. It has no key whose expiry is recorded.
 CREATE INDEX api_keys_expiry_unrecorded ON api_keys (expiry_recorded, expires_at)
     WHERE revoked_at IS NULL AND expiry_recorded < 2;
--- For the keys at which it is to be looked whether they are unused.
-CREATE INDEX api_keys_unused ON api_keys (unused_policy, unused_check_at) WHERE revoked_at IS NULL;
+-- For the keys at which it is to be looked whether they are unused. The second condition, which all
+-- rows meet, keeps other statements from reading all active keys with this index.
+CREATE INDEX api_keys_unused ON api_keys (unused_policy, unused_check_at) WHERE revoked_at IS NULL AND unused_policy >= -1;
 -- For the question whether any limit is set.
 CREATE INDEX api_keys_limited ON api_keys (account_id) WHERE limits IS NOT NULL AND revoked_at IS NULL;
 -- For the notice about leaked keys.
