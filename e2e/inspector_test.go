@@ -144,8 +144,8 @@ func (i inspector) overflowing() []any {
 	}`).([]any)
 }
 
-// overlapping returns the pairs of controls that lie over each other. The button in a password field
-// may, and an open menu, dialog or notice over the page.
+// overlapping returns the pairs of controls that lie over each other. The button in a password
+// field may, and an open menu, dialog or notice over the page.
 func (i inspector) overlapping() []any {
 	return i.Evaluate(`() => {
 		const shown = e => e.checkVisibility() && getComputedStyle(e).clipPath === "none" && !e.closest(".spoken, .skip-link, .toast")

@@ -10,8 +10,8 @@ import (
 	"portal/handlers/handlerstest"
 )
 
-// A customer generates a key without a secret. The command on its page exchanges the token of a job,
-// until another rule is saved.
+// A customer generates a key without a secret. The command on its page exchanges the token of a
+// job, until another rule is saved.
 func TestAKeyWithoutASecret(t *testing.T) {
 	t.Parallel()
 	issuer := handlerstest.NewIssuer(t)

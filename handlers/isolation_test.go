@@ -324,7 +324,8 @@ func TestEveryRouteIsForThoseWhoMayUseIt(t *testing.T) {
 				}
 				served("an owner", status(s.signIn(t, own.email)))
 			}
-			// The request may have removed the member, or changed the password or the rules.
+			// The request may have removed the member, or changed the password or the
+			// rules.
 			if r.Method == http.MethodPost && access != byClients {
 				own = s.tenant(t, "own"+uuid.NewString())
 			}

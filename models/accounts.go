@@ -95,8 +95,9 @@ func (a *Accounts) Empty(ctx context.Context) (bool, error) {
 }
 
 // Put creates the account with this id, or renames it, and then disables or enables it, unless
-// disabled is nil, and sets the limits of its calls, unless limits is nil. For each change it records an activity. If Put has created the account, which
-// then has no users, it reports true. The error may be an [*InvalidError] for the field "name".
+// disabled is nil, and sets the limits of its calls, unless limits is nil. For each change it
+// records an activity. If Put has created the account, which then has no users, it reports true.
+// The error may be an [*InvalidError] for the field "name".
 func (a *Accounts) Put(
 	ctx context.Context, id uuid.UUID, name string, disabled *bool, limits *Limits, actor Actor,
 ) (account Account, created bool, err error) {

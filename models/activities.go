@@ -56,7 +56,8 @@ func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page Activi
 	return activities[:min(page.Limit, len(activities))], nil
 }
 
-// selectActivities selects activities with the names of their actors and the leaks of their subjects.
+// selectActivities selects activities with the names of their actors and the leaks of their
+// subjects.
 func selectActivities(db bun.IDB, into *[]Activity) *bun.SelectQuery {
 	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' WHEN ? THEN 'The portal' ELSE 'Someone' END) AS actor_name", ActorOperator, ActorSystem).
@@ -102,16 +103,16 @@ type ActivityReport struct {
 
 const (
 	// activityHeldBack is how old an activity is before a report has it. Ids sort by time, but
-	// clocks differ by up to maxClockSkew, and a transaction lasts up to 10 s until others see its
-	// activities. All activities below the newest one of a report are therefore in it: none
+	// clocks differ by up to maxClockSkew, and a transaction lasts up to 10 s until others see
+	// its activities. All activities below the newest one of a report are therefore in it: none
 	// appears behind a reader's back.
 	activityHeldBack = 30 * time.Second
 	// idSlack is more than the time of an activity and that in its id differ by.
 	idSlack = time.Hour
 )
 
-// Report returns a page of activities, the oldest first. An activity is in it once, with the time of
-// the first repeat and the number of repeats at this time.
+// Report returns a page of activities, the oldest first. An activity is in it once, with the time
+// of the first repeat and the number of repeats at this time.
 func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activity, error) {
 	now, err := l.db.clockNow(ctx)
 	if err != nil {

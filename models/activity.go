@@ -146,8 +146,8 @@ type Activity struct {
 	// ActorName is the user's email, "Operator", "Someone" or "The portal".
 	ActorName string `bun:",scanonly"`
 
-	// ActorThen is the user's email at that time, or empty if it has not been changed since. Only
-	// a list has it.
+	// ActorThen is the user's email at that time, or empty if it has not been changed since.
+	// Only a list has it.
 	ActorThen string `bun:",scanonly"`
 
 	// Repeats is the number of further wrong passwords or codes of the same user in the same

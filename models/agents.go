@@ -74,8 +74,8 @@ func insertAgent(ctx context.Context, tx Tx, agent Agent, actor Actor) error {
 
 // Put creates the agent with this id in the account, or renames it, pauses or resumes it unless
 // paused is nil, and records what changes. It is for operators, and reports whether it has created
-// the agent. The error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
-// the id is another account's, or [ErrAgentLimit].
+// the agent. The error may be an [*InvalidError] for the field "name", [ErrAccountNotFound],
+// [ErrAgentIDTaken] if the id is another account's, or [ErrAgentLimit].
 func (a *Agents) Put(
 	ctx context.Context, accountID, id uuid.UUID, name string, paused *bool, actor Actor,
 ) (agent Agent, created bool, err error) {

@@ -131,8 +131,8 @@ func (a *API) CountRefusal(p Principal) {
 }
 
 // AuthenticateAccess is [API.Authenticate] for the access token, with these verified claims, of a
-// key without a secret. It also returns [ErrTrustChanged] if the key's trust rule was saved since the
-// token was issued.
+// key without a secret. It also returns [ErrTrustChanged] if the key's trust rule was saved since
+// the token was issued.
 func (a *API) AuthenticateAccess(ctx context.Context, claims widget.AccessClaims, from Source) (Principal, error) {
 	found, caller, err := a.lookUpAccess(ctx, claims)
 	if found.ID == uuid.Nil {
@@ -216,8 +216,8 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 
 // CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. If
 // the account has no such agent, it returns [ErrAgentNotFound], and otherwise [ErrAgentPaused],
-// [ErrAgentNotAllowed] or [ErrUnavailable]. The result was true at some moment between the start of Authenticate and the
-// end of CheckAgent, which together take at most [Timeout].
+// [ErrAgentNotAllowed] or [ErrUnavailable]. The result was true at some moment between the start of
+// Authenticate and the end of CheckAgent, which together take at most [Timeout].
 func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	if err := a.findAgent(ctx, p, agentID); err != nil {
 		return err

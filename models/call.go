@@ -275,8 +275,8 @@ type Limits struct {
 // IsZero reports whether there are no limits.
 func (l Limits) IsZero() bool { return l == Limits{} }
 
-// CheckLimits returns an [*InvalidError] for each limit that is not in its range, joined. The fields
-// are "calls", "minutesPerCall" and "minutesPerMonth".
+// CheckLimits returns an [*InvalidError] for each limit that is not in its range, joined. The
+// fields are "calls", "minutesPerCall" and "minutesPerMonth".
 func CheckLimits(l Limits) error {
 	var errs []error
 	for _, limit := range []struct {

@@ -25,8 +25,8 @@ var limitPercents = []struct {
 	action  Action
 }{{80, ActionLimitApproaching}, {100, ActionLimitReached}}
 
-// noteUsedMinutes records how much of their minutes a key and its account have used this month, once
-// for each part.
+// noteUsedMinutes records how much of their minutes a key and its account have used this month,
+// once for each part.
 func noteUsedMinutes(ctx context.Context, tx Tx, key callKey) error {
 	now, err := tx.databaseNow(ctx)
 	if err != nil {

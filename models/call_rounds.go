@@ -215,7 +215,8 @@ type roundWork struct {
 	limits bool // a limit is set
 }
 
-// read reads the calls that go on or whose rooms are in the list, and what decides whether they may.
+// read reads the calls that go on or whose rooms are in the list, and what decides whether they
+// may.
 func (w *roundWork) read(ctx context.Context) error {
 	return w.db.InTx(ctx, "read calls", func(ctx context.Context, tx Tx) error {
 		var calls []*Call

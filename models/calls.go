@@ -62,8 +62,8 @@ func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
 	return err
 }
 
-// report merges an event into the call of its room, and returns the call, or nil if the event begins
-// none.
+// report merges an event into the call of its room, and returns the call, or nil if the event
+// begins none.
 func (c *Calls) report(ctx context.Context, tx Tx, e livekit.Event, accountID uuid.UUID) (*Call, error) {
 	stale := tx.Now().Sub(e.CreatedAt) > staleEvent
 	merge := func(call *Call) {
@@ -425,7 +425,8 @@ func (c *Calls) change(ctx context.Context, ids []uuid.UUID, change func(*Call))
 // callBatch is how many calls one transaction changes.
 const callBatch = 200
 
-// findCall returns a call of the account, or of any account if the id is zero, or [ErrCallNotFound].
+// findCall returns a call of the account, or of any account if the id is zero, or
+// [ErrCallNotFound].
 func findCall(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Call, error) {
 	var call Call
 	query := db.NewSelect().Model(&call).Where("call.id = ?", id)

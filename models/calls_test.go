@@ -20,8 +20,8 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// callFixture is a fixture with a LiveKit server and the real time. Rounds do not wait until they are
-// due, because the tests' polls wake them.
+// callFixture is a fixture with a LiveKit server and the real time. Rounds do not wait until they
+// are due, because the tests' polls wake them.
 type callFixture struct {
 	*fixture
 	server *livekitserver.Server
@@ -42,8 +42,8 @@ func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) *livekitserver
 	return modelstest.Value(f.server.Join(t.Context(), agentID, keyID))(t)
 }
 
-// openReported opens a call and reports its start as LiveKit does for a browser, because a list counts
-// a visitor only after seconds.
+// openReported opens a call and reports its start as LiveKit does for a browser, because a list
+// counts a visitor only after seconds.
 func (f callFixture) openReported(t *testing.T, agent models.Agent, key models.Key) *livekitserver.Call {
 	t.Helper()
 	call := f.open(t, agent.ID, key.ID)
@@ -237,7 +237,8 @@ func TestListsBeginAndEndCalls(t *testing.T) {
 	})
 }
 
-// While LiveKit is away, nothing begins or ends. A call that ended meanwhile ended at the last list.
+// While LiveKit is away, nothing begins or ends. A call that ended meanwhile ended at the last
+// list.
 func TestCallsWhileLiveKitIsAway(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {

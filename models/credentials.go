@@ -40,8 +40,8 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 	return factors, failed("find factors", err)
 }
 
-// ResetSecondFactor removes the factors of one of the account's users besides the password, ends the
-// user's sessions and records the activity. It is for operators. If there is no such user, the
+// ResetSecondFactor removes the factors of one of the account's users besides the password, ends
+// the user's sessions and records the activity. It is for operators. If there is no such user, the
 // error is [ErrUserNotFound].
 func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID uuid.UUID) error {
 	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
@@ -89,7 +89,8 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 }
 
 // checkFactorLeft returns [ErrLastFactor] if the account requires a second factor and the user has
-// none any more. The caller holds the account's lock, so that no owner requires one at the same time.
+// none any more. The caller holds the account's lock, so that no owner requires one at the same
+// time.
 func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
 		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").Where("NOT " + hasFactor).Exists(ctx)

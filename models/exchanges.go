@@ -40,10 +40,10 @@ type Subject struct {
 	Address    string                              // of the client
 }
 
-// Exchange records the exchange of a token for an access token of the key, pins the claims of a first
-// one, and remembers a token that is accepted once. It returns why the token is refused, or "". A
-// refused token stays unused. If the key has ended or its rule has changed since it was read, the error
-// is [ErrKeyUnknown].
+// Exchange records the exchange of a token for an access token of the key, pins the claims of a
+// first one, and remembers a token that is accepted once. It returns why the token is refused, or
+// "". A refused token stays unused. If the key has ended or its rule has changed since it was read,
+// the error is [ErrKeyUnknown].
 func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, err error) {
 	err = a.db.InTx(ctx, "exchange a token", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccountsTable(ctx, key.AccountID); err != nil {

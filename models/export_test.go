@@ -106,8 +106,8 @@ func Columns() map[string][]string {
 	return names
 }
 
-// RecordAt records an activity in a transaction of its own, with an id of another clock, and commits
-// after a pause.
+// RecordAt records an activity in a transaction of its own, with an id of another clock, and
+// commits after a pause.
 func (s *Store) RecordAt(ctx context.Context, accountID uuid.UUID, skew, pause time.Duration) (uuid.UUID, error) {
 	id := newID()
 	at := lowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))

@@ -33,7 +33,8 @@ func (s *Store) Figures(ctx context.Context) (f Figures, err error) {
 		ColumnExpr("keys.active, keys.expiring").
 		ColumnExpr("?", size).
 		ColumnExpr("(?)", s.db.NewSelect().Table("last_backup").Column("began_at")).
-		// Without a condition SQLite reads the table in its order, which is faster than by an index.
+		// Without a condition SQLite reads the table in its order, which is faster than by
+		// an index.
 		TableExpr("(?) AS keys", s.db.NewSelect().Table("api_keys").
 			ColumnExpr(active+") AS active", now).
 			ColumnExpr(active+" AND expires_at <= ?) AS expiring", now, now.Add(7*Day))).

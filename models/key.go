@@ -91,8 +91,8 @@ type Access string
 const (
 	// AccessAgents is the access of a key for agents and their tokens.
 	AccessAgents Access = "agents"
-	// AccessReports is the access of a key that only reads the activity, the calls and the usage
-	// of its account.
+	// AccessReports is the access of a key that only reads the activity, the calls and the
+	// usage of its account.
 	AccessReports Access = "reports"
 )
 

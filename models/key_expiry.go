@@ -30,7 +30,8 @@ const (
 	warningInterval = time.Minute
 )
 
-// expiryBatch limits the activities of one round about the expiry of keys. The next round continues.
+// expiryBatch limits the activities of one round about the expiry of keys. The next round
+// continues.
 const expiryBatch = 1000
 
 // RecordExpiry records that keys have expired, and once before that they expire soon, at the time
@@ -73,8 +74,8 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// expiredBy returns the time by whose expiry a key is refused on all instances, although keys expire
-// by the clock of the database.
+// expiredBy returns the time by whose expiry a key is refused on all instances, although keys
+// expire by the clock of the database.
 func (k *Keys) expiredBy() time.Time { return k.db.Now().Add(-maxClockSkew) }
 
 // expiryDue returns the keys about whose expiry an activity is due, each once.

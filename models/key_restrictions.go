@@ -17,9 +17,9 @@ import (
 // the old and new values unless nothing changes. After it returns the changed key, every instance
 // refuses what the key cannot do any more.
 //
-// The change was made from a version of the key, see [Key.RestrictionsVersion]; "" is any version. If
-// the key has another version and differs from the change, the error is [ErrKeyRestricted] with the
-// unchanged key.
+// The change was made from a version of the key, see [Key.RestrictionsVersion]; "" is any version.
+// If the key has another version and differs from the change, the error is [ErrKeyRestricted] with
+// the unchanged key.
 //
 // The error may also be an [*InvalidError] for the field "expires", "agents", "networks" or "note",
 // those of [CheckLimits], or several joined, [ErrKeyNotFound], or [ErrKeyAlreadyRevoked] with the
@@ -54,8 +54,8 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 	})
 }
 
-// saveRestrictions writes the restrictions and the note of a key and records the old and new values,
-// unless nothing has changed.
+// saveRestrictions writes the restrictions and the note of a key and records the old and new
+// values, unless nothing has changed.
 func saveRestrictions(ctx context.Context, tx Tx, old, key Key, actor Actor) (Key, error) {
 	detail, err := describeChange(ctx, tx, &old, &key)
 	if err != nil || detail == "" {

@@ -113,8 +113,8 @@ func TestRefusedAddressesAreSources(t *testing.T) {
 		isListed(1)
 		authenticate := func(i, requests, refused int) {
 			for range requests {
-				// A report tells batches apart by their last uses, and a flush may begin
-				// between two requests.
+				// A report tells batches apart by their last uses, and a flush may
+				// begin between two requests.
 				f.clock.Advance(time.Millisecond)
 				useFrom(t, f.Store, secret, from(i), 1)
 			}

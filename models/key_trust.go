@@ -11,8 +11,8 @@ import (
 )
 
 // SetTrust replaces the trust rule of one of the account's active keys without a secret, clears its
-// pins, and records the activity. After it returns the changed key, every instance refuses the access
-// tokens from before.
+// pins, and records the activity. After it returns the changed key, every instance refuses the
+// access tokens from before.
 //
 // The error may be those of [Keys.CheckTrust], [ErrKeyNotFound], also for a key with a secret, or
 // [ErrKeyAlreadyRevoked] with the unchanged key.

@@ -14,11 +14,12 @@ const (
 	// Mails are sent firstUnusedMail and lastUnusedMail before an unused key is revoked.
 	firstUnusedMail = 14 * Day
 	lastUnusedMail  = 3 * Day
-	// unusedMargin is added to the time without a use. Instances write uses twice a second, so a use
-	// that an instance could not write for a while still counts. It is also the time until the
-	// next look if mails could not be queued or sent.
+	// unusedMargin is added to the time without a use. Instances write uses twice a second, so
+	// a use that an instance could not write for a while still counts. It is also the time
+	// until the next look if mails could not be queued or sent.
 	unusedMargin = time.Hour
-	// unusedBatch limits the keys of each kind that one round looks at. The next round continues.
+	// unusedBatch limits the keys of each kind that one round looks at. The next round
+	// continues.
 	unusedBatch = 200
 
 	// ShortestUnusedLifetime is the least time after which unused keys are revoked.
@@ -38,7 +39,8 @@ type unusedKey struct {
 	RevokedAt *time.Time
 	ExpiresAt *time.Time
 
-	// UnusedPolicy is [Options.KeyUnusedLifetime] at the last look; negative: the next look starts anew.
+	// UnusedPolicy is [Options.KeyUnusedLifetime] at the last look; negative: the next look
+	// starts anew.
 	UnusedPolicy   time.Duration
 	UnusedCheckAt  *time.Time // the time of the next look; nil: never
 	UnusedSince    *time.Time // the start of the 14 days before the revocation; nil: not yet
@@ -117,7 +119,8 @@ func (u *unusedKey) mail(now, end time.Time) unusedStep {
 	return unusedMail
 }
 
-// revocation returns when the key is revoked at the earliest, if its time without a use ends at end.
+// revocation returns when the key is revoked at the earliest, if its time without a use ends at
+// end.
 func (u *unusedKey) revocation(end time.Time) time.Time {
 	at := latest(end, u.UnusedSince.Add(firstUnusedMail))
 	if u.UnusedWarnings == 2 {
@@ -143,7 +146,8 @@ func (k *Keys) UnusedLifetimes() []time.Duration {
 	return append(choices, k.unusedLifetime)
 }
 
-// UnusedLifetime returns the time without a use after which the account's keys are revoked; 0: never.
+// UnusedLifetime returns the time without a use after which the account's keys are revoked; 0:
+// never.
 func (k *Keys) UnusedLifetime(account Account) time.Duration {
 	if k.unusedLifetime == 0 || account.UnusedLifetime == 0 {
 		return max(account.UnusedLifetime, k.unusedLifetime)
@@ -247,8 +251,8 @@ func (k *Keys) postponeUnused(ctx context.Context, ids []uuid.UUID) error {
 	return failed("postpone unused API keys", err)
 }
 
-// unusedDue returns the keys whose next look is due: those that were looked at with another setting,
-// or not yet, and those whose time has come.
+// unusedDue returns the keys whose next look is due: those that were looked at with another
+// setting, or not yet, and those whose time has come.
 func (k *Keys) unusedDue(ctx context.Context) (due []unusedKey, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
 	defer cancel()
@@ -280,8 +284,8 @@ func (k *Keys) selectUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 	return keys, err
 }
 
-// lookAtUnused queues the mails that are due about keys of an account, and returns the keys that are
-// to be revoked.
+// lookAtUnused queues the mails that are due about keys of an account, and returns the keys that
+// are to be revoked.
 func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids []uuid.UUID) (revoked []uuid.UUID, err error) {
 	if err := tx.lockAccount(ctx, accountID); err != nil {
 		return nil, err
@@ -399,8 +403,8 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 	})
 }
 
-// mailedEnd returns when the key is revoked, as the mails say: 14 days after the first one and 3 days
-// after the second one.
+// mailedEnd returns when the key is revoked, as the mails say: 14 days after the first one and 3
+// days after the second one.
 func (u *unusedKey) mailedEnd() *time.Time {
 	end := u.UnusedWarnedAt.Add(firstUnusedMail)
 	if u.UnusedWarnings == 2 {

@@ -172,7 +172,8 @@ func (k *Keys) whereActive(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.Where(activeKey, k.db.Now())
 }
 
-// Issuers returns the issuers whose public keys are fetched, and whether keys without a secret are off.
+// Issuers returns the issuers whose public keys are fetched, and whether keys without a secret are
+// off.
 func (k *Keys) Issuers() workload.Issuers { return k.issuers }
 
 // MaxLifetime returns the longest time until a new key expires; 0 if keys need no expiry.
@@ -193,8 +194,8 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason strin
 	})
 }
 
-// RevokeAll revokes several keys of the account as [Keys.Revoke] does, all or none. It returns those
-// that were active. The order of ids does not matter. At most [MaxActiveKeys] are revoked.
+// RevokeAll revokes several keys of the account as [Keys.Revoke] does, all or none. It returns
+// those that were active. The order of ids does not matter. At most [MaxActiveKeys] are revoked.
 func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UUID, reason string, actor Actor) ([]Key, error) {
 	reason, err := cleanNote("reason", "Reason", reason)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 // lastSeenBuffer holds when and where sessions were last seen until the background flush writes
 // them, so that reading a page needs no database write. Another buffer holds when keys last used
-// agents. It is not a part of the usage recorder, which counts: here the latest time is all, so that
-// a write can be repeated.
+// agents. It is not a part of the usage recorder, which counts: here the latest time is all, so
+// that a write can be repeated.
 type lastSeenBuffer struct {
 	mu      sync.Mutex
 	pending map[seenID]lastSeen
@@ -21,9 +21,10 @@ type lastSeenBuffer struct {
 }
 
 const (
-	// maxSeen bounds the entries that wait for a flush, and is only reached if writes fail for a
-	// long time. Beyond it each owner, an account or a user, may still have ownerSeen entries, in
-	// seenReserve for all, so that one with very many does not use up the memory for others.
+	// maxSeen bounds the entries that wait for a flush, and is only reached if writes fail for
+	// a long time. Beyond it each owner, an account or a user, may still have ownerSeen
+	// entries, in seenReserve for all, so that one with very many does not use up the memory
+	// for others.
 	maxSeen     = 1 << 18
 	ownerSeen   = 100
 	seenReserve = 1 << 16
@@ -95,9 +96,9 @@ func (b *lastSeenBuffer) unwritten(matches func(seenID) bool) map[seenID]time.Ti
 }
 
 // flush passes the entries to write, in batches in the order of their ids, so that the flushes of
-// two instances cannot deadlock. Each batch has a time limit of its own, and a batch that was written
-// stays written if a later one fails. If ctx is canceled, a running batch may finish. Unless a written
-// entry has changed meanwhile, flush removes it.
+// two instances cannot deadlock. Each batch has a time limit of its own, and a batch that was
+// written stays written if a later one fails. If ctx is canceled, a running batch may finish.
+// Unless a written entry has changed meanwhile, flush removes it.
 func (b *lastSeenBuffer) flush(ctx context.Context, write func(context.Context, []lastSeenRow) error) error {
 	rows := b.rows()
 	slices.SortFunc(rows, func(a, b lastSeenRow) int { return cmp.Or(compareIDs(a.ID, b.ID), compareIDs(a.KeyID, b.KeyID)) })

@@ -10,7 +10,9 @@ import (
 
 // MailPasswordForgotten is the kind of a mail with a link to set a new password,
 // MailEmailConfirmation of one to confirm a new email, and MailKeysExpiring of one about keys that
-// expire, MailKeysUnused of one about keys that are revoked soon because nobody uses them, and MailWebhookFailing of one about a webhook that has failed for an hour. All other kinds are the action that the mail reports.
+// expire, MailKeysUnused of one about keys that are revoked soon because nobody uses them, and
+// MailWebhookFailing of one about a webhook that has failed for an hour. All other kinds are the
+// action that the mail reports.
 const (
 	MailPasswordForgotten Action = "password.forgotten"
 	MailEmailConfirmation Action = "email.confirmation"

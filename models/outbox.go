@@ -174,7 +174,8 @@ func readExpiring(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
 		OrderExpr("api_key.expires_at, api_key.id"), mail)
 }
 
-// readUnused reads the keys that a mail about unused keys reports, without those that were used since.
+// readUnused reads the keys that a mail about unused keys reports, without those that were used
+// since.
 func readUnused(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
 	keys, err := readKeys(ctx, tx.NewSelect().Where("api_key.unused_warned_at = ? AND api_key.unused_policy >= 0", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", tx.Now()).

@@ -90,8 +90,8 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 	})
 }
 
-// keysRead returns how many keys the busiest part of a statement reads. With SQLite, it is the number
-// of all keys if the part reads all of an account.
+// keysRead returns how many keys the busiest part of a statement reads. With SQLite, it is the
+// number of all keys if the part reads all of an account.
 func (f *fixture) keysRead(t *testing.T, statement string) (most int) {
 	t.Helper()
 	if !f.postgres() {
@@ -284,8 +284,9 @@ func (f *fixture) scans(t *testing.T, statement string) []string {
 	for _, detail := range f.sqlitePlan(t, statement) {
 		table, isScan := strings.CutPrefix(detail, "SCAN ")
 		table, _, byIndex := strings.Cut(table, " USING ")
-		// The tables "seen", "part", "ended" and "CONSTANT ROW" are in the statement itself. SQLite
-		// reads a page of all accounts in the order of the table, which has no other order.
+		// The tables "seen", "part", "ended" and "CONSTANT ROW" are in the statement
+		// itself. SQLite reads a page of all accounts in the order of the table, which has
+		// no other order.
 		small := slices.Contains(append(smallTables, "seen", "part", "ended", "r", "e", "o", "CONSTANT ROW"), table) || smallIndexes.MatchString(detail)
 		page := strings.Contains(statement, "LIMIT") && (byIndex || table == "account" || table == "accounts")
 		if isScan && !small && !page {

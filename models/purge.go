@@ -29,9 +29,9 @@ type expiredRows struct {
 	args       []any
 }
 
-// purge deletes old activities, calls, usage rows, sources and exchanges of keys, used tokens that have
-// expired, expired and idle sessions, pending sign-ins, links, invitations, set-ups of authenticator apps, old mails, old sign-in failures, and
-// users who were removed long ago.
+// purge deletes old activities, calls, usage rows, sources and exchanges of keys, used tokens that
+// have expired, expired and idle sessions, pending sign-ins, links, invitations, set-ups of
+// authenticator apps, old mails, old sign-in failures, and users who were removed long ago.
 func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 	now := db.Now()
 	// Another instance may not have written a later use of the session yet.

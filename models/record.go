@@ -139,7 +139,8 @@ func (tx Tx) Record(ctx context.Context, actor Actor, activity Activity) error {
 // repeatPeriod is how long one activity counts the wrong passwords or codes of a user.
 const repeatPeriod = 10 * time.Minute
 
-// repeatable are the actions whose repeats are only counted, and endingActions those that end calls.
+// repeatable are the actions whose repeats are only counted, and endingActions those that end
+// calls.
 var (
 	repeatable    = actionsWith(func(c consequence) bool { return c.repeats })
 	endingActions = actionsWith(func(c consequence) bool { return c.endsCalls })

@@ -81,8 +81,8 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 }
 
 // acceptCode accepts a code of the user's authenticator app or a recovery code, once, and returns
-// how the user has signed in, or "" for a wrong code, and how many recovery codes are left after one
-// was used.
+// how the user has signed in, or "" for a wrong code, and how many recovery codes are left after
+// one was used.
 func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (method signInMethod, left *int, err error) {
 	code = strings.Join(strings.Fields(code), "")
 	if len(code) > totpCode.Digits.Length() {

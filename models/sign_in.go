@@ -37,7 +37,8 @@ type SignedIn struct {
 	User    User
 	Token   string // of the session, or of the pending sign-in
 	Pending bool   // the second step is due; see [SignIn.Finish]
-	// RecoveryCodes is how many recovery codes are left, if the user has used one; otherwise nil.
+	// RecoveryCodes is how many recovery codes are left, if the user has used one; otherwise
+	// nil.
 	RecoveryCodes *int
 }
 

@@ -19,8 +19,8 @@ type IdentityAccess struct {
 // role of the claims, but the last owner stays an owner, which the activity says.
 //
 // If the claims are missing or invalid, or name another account than the user's, nothing changes
-// and the error is [ErrNoAccess]. If another user has the email, it is [ErrIdentityNotFound], unless
-// trustEmail is set, as in [SignIn.WithIdentity]. It may also be [ErrSignInDisabled].
+// and the error is [ErrNoAccess]. If another user has the email, it is [ErrIdentityNotFound],
+// unless trustEmail is set, as in [SignIn.WithIdentity]. It may also be [ErrSignInDisabled].
 func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	access := identity.Access
 	if access == nil || checkRole(access.Role) != nil {
@@ -51,8 +51,8 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 	})
 }
 
-// userOfClaims returns the user of an identity, whom it adds if there is none, and whether they were
-// connected before.
+// userOfClaims returns the user of an identity, whom it adds if there is none, and whether they
+// were connected before.
 func (s *SignIn) userOfClaims(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
 	account, err := findAccount(ctx, tx, identity.Access.AccountID)
 	if errors.Is(err, ErrAccountNotFound) {

@@ -82,16 +82,17 @@ type Options struct {
 	MigrationWait time.Duration
 	// KeyMaxLifetime is the longest time until a new API key expires; 0: no limit.
 	KeyMaxLifetime time.Duration
-	// KeyUnusedLifetime is the time without a use after which keys are revoked, unless their account
-	// has chosen a shorter one, at least [ShortestUnusedLifetime]; 0: only if it has chosen one.
+	// KeyUnusedLifetime is the time without a use after which keys are revoked, unless their
+	// account has chosen a shorter one, at least [ShortestUnusedLifetime]; 0: only if it has
+	// chosen one.
 	KeyUnusedLifetime time.Duration
-	// ReportDelay is how old an activity is before reports have it; 0 means 30 s, and only tests
-	// need another.
+	// ReportDelay is how old an activity is before reports have it; 0 means 30 s, and only
+	// tests need another.
 	ReportDelay time.Duration
 	// Webhooks decides which addresses webhooks are sent to; nil: webhooks are off.
 	Webhooks *webhook.Guard
-	// WebhooksOff means that nobody sends webhooks, so none are queued. The commands of operators
-	// do not know it.
+	// WebhooksOff means that nobody sends webhooks, so none are queued. The commands of
+	// operators do not know it.
 	WebhooksOff bool
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
@@ -311,8 +312,8 @@ func (s *Store) startBackground(ctx context.Context) {
 	}
 }
 
-// repeat calls flush at intervals until ctx ends, and report with each error. A flush limits its own
-// time.
+// repeat calls flush at intervals until ctx ends, and report with each error. A flush limits its
+// own time.
 func repeat(ctx context.Context, interval time.Duration, flush func(context.Context) error, report func(error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

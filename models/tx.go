@@ -117,8 +117,8 @@ func (db *DB) clockNow(ctx context.Context) (time.Time, error) {
 	return postgresNow(ctx, db)
 }
 
-// typed returns the text of a value as SQL of a type, which PostgreSQL does not derive for a column of
-// a query.
+// typed returns the text of a value as SQL of a type, which PostgreSQL does not derive for a column
+// of a query.
 func (db *DB) typed(kind, value string) string {
 	if isPostgres(db) {
 		return "CAST('" + value + "' AS " + kind + ")"

@@ -37,15 +37,16 @@ const (
 	maxWaiting = 10_000
 	// deliveriesKept is how long deliveries are kept for the page.
 	deliveriesKept = 30 * Day
-	// deliveryLease is how long a claimed delivery belongs to one instance. It is longer than an
-	// attempt.
+	// deliveryLease is how long a claimed delivery belongs to one instance. It is longer than
+	// an attempt.
 	deliveryLease = time.Minute
 	// previousSecretKept is how long the secret before a rotation signs too.
 	previousSecretKept = 24 * time.Hour
 	// longestRetryAfter is the longest wait that a receiver can ask for.
 	longestRetryAfter = 24 * time.Hour
 
-	// An endpoint is disabled if all deliveries of failingPeriod failed, at least leastFailures.
+	// An endpoint is disabled if all deliveries of failingPeriod failed, at least
+	// leastFailures.
 	failingPeriod = 5 * Day
 	leastFailures = 20
 	// failureMailAfter is how long an endpoint fails until the owners get a mail.

@@ -12,10 +12,10 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Claim leases the delivery that is due at the endpoint that has waited longest, and returns what to
-// send. It leaves out these endpoints and accounts, which have as many attempts as they may have at a
-// time. If something is due, it looks at one row of each enabled endpoint, however many wait. If nothing is due, the error
-// is [ErrNoDelivery].
+// Claim leases the delivery that is due at the endpoint that has waited longest, and returns what
+// to send. It leaves out these endpoints and accounts, which have as many attempts as they may have
+// at a time. If something is due, it looks at one row of each enabled endpoint, however many wait.
+// If nothing is due, the error is [ErrNoDelivery].
 func (w *Webhooks) Claim(ctx context.Context, endpoints, accounts []uuid.UUID) (content DeliveryContent, err error) {
 	due, err := w.db.NewSelect().Model((*Delivery)(nil)).Where("delivery.due_at <= ?", w.db.Now()).Exists(ctx)
 	if err == nil && !due {
@@ -85,7 +85,8 @@ func (w *Webhooks) openSecrets(ctx context.Context, e Endpoint) [][]byte {
 	return secrets
 }
 
-// body returns the body of a delivery: the event as reports have it. It is nil if the event is gone.
+// body returns the body of a delivery: the event as reports have it. It is nil if the event is
+// gone.
 func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, error) {
 	content := struct {
 		Type      string    `json:"type"`
@@ -123,9 +124,9 @@ func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, er
 }
 
 // Finish records the outcome of an attempt. It schedules the next one, or after the last one leaves
-// the delivery as it is. It changes nothing if the lease has ended and another instance has claimed the
-// delivery since, or if the endpoint was removed. An endpoint that is gone or has failed for long is
-// disabled.
+// the delivery as it is. It changes nothing if the lease has ended and another instance has claimed
+// the delivery since, or if the endpoint was removed. An endpoint that is gone or has failed for
+// long is disabled.
 func (w *Webhooks) Finish(ctx context.Context, d Delivery, result DeliveryResult) error {
 	return w.db.InTx(ctx, "record a delivery", func(ctx context.Context, tx Tx) error {
 		endpoint, err := lockEndpoint(ctx, tx, d.AccountID, d.EndpointID)

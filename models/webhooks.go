@@ -34,8 +34,8 @@ func Groups(calls bool) []EventGroup {
 	return []EventGroup{GroupKeys, GroupPeople}
 }
 
-// Add adds an endpoint, records the activity, and returns the secret, which cannot be read again. The
-// error may be an [*InvalidError] for the field "url" or "groups".
+// Add adds an endpoint, records the activity, and returns the secret, which cannot be read again.
+// The error may be an [*InvalidError] for the field "url" or "groups".
 func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, groups []EventGroup, actor Actor) (e Endpoint, secret string, err error) {
 	if message := w.guard.CheckURL(url); message != "" {
 		return e, "", &InvalidError{"url", message}
@@ -88,8 +88,8 @@ func (w *Webhooks) Find(ctx context.Context, accountID, id uuid.UUID) (e Endpoin
 	return e, notFound("find webhook", err, ErrWebhookNotFound)
 }
 
-// Readable reports whether the secret of an endpoint can be decrypted. Otherwise nothing can be sent
-// until it is rotated.
+// Readable reports whether the secret of an endpoint can be decrypted. Otherwise nothing can be
+// sent until it is rotated.
 func (w *Webhooks) Readable(e Endpoint) bool {
 	_, err := w.sealer.Open(e.Secret, e.KeyID, e.ID[:])
 	return err == nil
@@ -103,8 +103,8 @@ func (w *Webhooks) Deliveries(ctx context.Context, accountID, id uuid.UUID) ([]D
 	return deliveries, failed("list deliveries", err)
 }
 
-// Rotate gives an endpoint a new secret, which it returns, and records the activity. For 24 hours the
-// old secret signs too. The error may be [ErrWebhookNotFound].
+// Rotate gives an endpoint a new secret, which it returns, and records the activity. For 24 hours
+// the old secret signs too. The error may be [ErrWebhookNotFound].
 func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Actor) (e Endpoint, secret string, err error) {
 	err = w.change(ctx, "rotate the secret of a webhook", accountID, id, func(ctx context.Context, tx Tx, found Endpoint) (err error) {
 		e = found
@@ -124,8 +124,8 @@ func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Ac
 	return e, secret, nil
 }
 
-// Disable stops deliveries to an endpoint, lets those that wait fail, and records the activity. If it
-// is disabled already, nothing happens. The error may be [ErrWebhookNotFound].
+// Disable stops deliveries to an endpoint, lets those that wait fail, and records the activity. If
+// it is disabled already, nothing happens. The error may be [ErrWebhookNotFound].
 func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return w.change(ctx, "disable webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
@@ -176,8 +176,8 @@ func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Ac
 	})
 }
 
-// Test queues a test event for an endpoint, with one attempt. If it is disabled, nothing happens. The
-// error may be [ErrWebhookNotFound].
+// Test queues a test event for an endpoint, with one attempt. If it is disabled, nothing happens.
+// The error may be [ErrWebhookNotFound].
 func (w *Webhooks) Test(ctx context.Context, accountID, id uuid.UUID) error {
 	return w.change(ctx, "test webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
@@ -188,8 +188,8 @@ func (w *Webhooks) Test(ctx context.Context, accountID, id uuid.UUID) error {
 	})
 }
 
-// Resend queues a delivery again, with one attempt. If it waits already or the endpoint is disabled,
-// nothing happens. The error may be [ErrWebhookNotFound].
+// Resend queues a delivery again, with one attempt. If it waits already or the endpoint is
+// disabled, nothing happens. The error may be [ErrWebhookNotFound].
 func (w *Webhooks) Resend(ctx context.Context, accountID, id, eventID uuid.UUID, event string) error {
 	return w.change(ctx, "resend a delivery", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
@@ -256,7 +256,8 @@ func (w *Webhooks) reseal(ctx context.Context) error {
 	return nil
 }
 
-// resealOne encrypts a secret, if there is one, with the current key. One that cannot be read stays.
+// resealOne encrypts a secret, if there is one, with the current key. One that cannot be read
+// stays.
 func (w *Webhooks) resealOne(id uuid.UUID, sealed, keyID *[]byte) error {
 	if *sealed == nil {
 		return nil

@@ -47,8 +47,8 @@ type RetryField struct {
 }
 
 // NewRetry returns a form with those of the sent fields that the templates' forms have, in their
-// order. At most 100 values of a hidden field are kept, and one of any other. API keys in the values
-// are redacted.
+// order. At most 100 values of a hidden field are kept, and one of any other. API keys in the
+// values are redacted.
 func NewRetry(action string, sent url.Values) *Retry {
 	retry := &Retry{Action: action}
 	for _, field := range formFields() {

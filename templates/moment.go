@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Moment is a point in time, formatted for users. Its JSON, of which versions of pages are made, has
-// no relative time, because pages update that themselves.
+// Moment is a point in time, formatted for users. Its JSON, of which versions of pages are made,
+// has no relative time, because pages update that themselves.
 type Moment struct {
 	Machine string // RFC 3339, UTC
 	Exact   string // "14 Mar 2026, 09:26:53 UTC"

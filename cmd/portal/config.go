@@ -23,8 +23,8 @@ import (
 	"portal/models/workload"
 )
 
-// config is the configuration as text. Each field is an environment variable. If it is no secret, it
-// is a flag of serve too, which overrides the variable. All fields are text, because kong would
+// config is the configuration as text. Each field is an environment variable. If it is no secret,
+// it is a flag of serve too, which overrides the variable. All fields are text, because kong would
 // stop at the first value of a wrong type. Instead kong calls Validate, which reports all errors
 // together.
 type config struct {

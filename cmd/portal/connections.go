@@ -24,9 +24,9 @@ const (
 )
 
 // connections bounds the open connections of a server, in all and from each address, and the bytes
-// of responses that wait for their clients. At a bound, a new connection takes the place of one whose
-// request is incomplete, whose client does not read its response, or that runs no request. If there
-// is none, the new connection is closed. It is safe for concurrent use.
+// of responses that wait for their clients. At a bound, a new connection takes the place of one
+// whose request is incomplete, whose client does not read its response, or that runs no request. If
+// there is none, the new connection is closed. It is safe for concurrent use.
 type connections struct {
 	limit, fromAddress, unread int
 
@@ -209,8 +209,8 @@ func (l *connections) remove(c *connection) {
 	}
 }
 
-// Write implements [net.Conn]. If too many bytes wait for their clients, a connection of the address
-// with the most of them is closed: the one whose client takes the longest.
+// Write implements [net.Conn]. If too many bytes wait for their clients, a connection of the
+// address with the most of them is closed: the one whose client takes the longest.
 func (c *connection) Write(p []byte) (int, error) {
 	before := c.beginWrite(len(p))
 	defer c.endWrite(before)

@@ -49,8 +49,9 @@ func databaseFromEnvironment() (databaseConfig, error) {
 	return d, check.err()
 }
 
-// existingDatabase is databaseFromEnvironment for a database with the portal's tables. For any other
-// it returns an error. It creates nothing, so that no command works on an empty database by mistake.
+// existingDatabase is databaseFromEnvironment for a database with the portal's tables. For any
+// other it returns an error. It creates nothing, so that no command works on an empty database by
+// mistake.
 func existingDatabase(ctx context.Context) (databaseConfig, error) {
 	d, err := databaseFromEnvironment()
 	if err != nil {

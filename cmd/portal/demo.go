@@ -193,8 +193,8 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// eraseSeeded erases the accounts of the users with these emails. If demo seed did not create one of
-// them, it erases none and returns an error.
+// eraseSeeded erases the accounts of the users with these emails. If demo seed did not create one
+// of them, it erases none and returns an error.
 func eraseSeeded(ctx context.Context, store *models.Store, emails ...string) error {
 	accounts := map[uuid.UUID]models.Account{}
 	for _, email := range emails {
@@ -272,8 +272,8 @@ func (s *demoSeed) createKeys(ctx context.Context) error {
 	return err
 }
 
-// createExpiredKey generates a key that expires within seconds. A database refuses a date before its
-// own time.
+// createExpiredKey generates a key that expires within seconds. A database refuses a date before
+// its own time.
 func (s *demoSeed) createExpiredKey(ctx context.Context) error {
 	s.expires = time.Now().Add(2 * time.Second)
 	n := models.NewKey{Label: "Trade fair", FormID: uuid.New(), Restrictions: models.Restrictions{ExpiresAt: &s.expires}}

@@ -47,8 +47,8 @@ func metricsHandler(registry *prometheus.Registry, site http.Handler) http.Handl
 // sessionsTimeout is the time limit of the queries that /metrics makes.
 const sessionsTimeout = time.Second
 
-// figuresInterval is the time between two reads of the figures, which cost the database too much for
-// each scrape.
+// figuresInterval is the time between two reads of the figures, which cost the database too much
+// for each scrape.
 const figuresInterval = 5 * time.Minute
 
 // figures holds what was read last.

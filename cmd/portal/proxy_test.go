@@ -18,8 +18,8 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// startCompose runs the proxy of compose.yaml with its configuration, in front of instances at these
-// addresses.
+// startCompose runs the proxy of compose.yaml with its configuration, in front of instances at
+// these addresses.
 func (g *gateway) startCompose(config string, addresses map[string]string) {
 	g.t.Helper()
 	address := freeAddress(g.t)
@@ -82,7 +82,8 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 			clients.Go(func() {
 				for !stop.Load() {
 					var got int
-					// At random, because in turns each would go to one instance.
+					// At random, because in turns each would go to one
+					// instance.
 					if rand.IntN(2) == 0 || !posting.TryRLock() {
 						got = proxy.status(http.MethodGet, proxy.path, "", account.secret)
 					} else {

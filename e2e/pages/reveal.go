@@ -71,7 +71,8 @@ func (r Reveal) ShowExample() {
 // Done presses Done.
 func (r Reveal) Done() { r.Dialog.Click("Done") }
 
-// Leave closes the reveal without copying the secret, and returns to the page that opened the reveal.
+// Leave closes the reveal without copying the secret, and returns to the page that opened the
+// reveal.
 func (r Reveal) Leave() {
 	r.Done()
 	if r.JavaScript {

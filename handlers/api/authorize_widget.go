@@ -34,8 +34,8 @@ type widgetAuthorizationBody struct {
 }
 
 // authorize returns the account, the agent and the key of the request's widget token, also in
-// headers, which gateways can copy. For a token that is not active it returns a 401, and for another
-// agent than the token's a 403.
+// headers, which gateways can copy. For a token that is not active it returns a 401, and for
+// another agent than the token's a 403.
 func (w *widgetTokens) authorize(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
 	claims, err := w.authenticate(c)
@@ -102,9 +102,9 @@ func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err e
 	return claims, err
 }
 
-// limitToken counts a request with a widget token whose signature is right, for the token and for its
-// account. It also counts expired tokens and, because it comes before the database is asked, those
-// that are no longer active.
+// limitToken counts a request with a widget token whose signature is right, for the token and for
+// its account. It also counts expired tokens and, because it comes before the database is asked,
+// those that are no longer active.
 func (w *widgetTokens) limitToken(c *gin.Context, claims widget.Claims) error {
 	if err := w.ofToken.limit(c, claims.ID); err != nil {
 		return err

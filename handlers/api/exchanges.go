@@ -160,8 +160,8 @@ type exchangeBody struct {
 	Scope       string `json:"scope"`
 }
 
-// create exchanges a token. The cheap checks come first, and nothing is fetched for an unknown key or
-// another issuer than that of its rule.
+// create exchanges a token. The cheap checks come first, and nothing is fetched for an unknown key
+// or another issuer than that of its rule.
 func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	if err := e.ofAddress.limit(c, addressID(c.ClientIP())); err != nil {
 		return exchangeBody{}, err

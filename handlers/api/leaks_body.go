@@ -22,12 +22,12 @@ import (
 
 const (
 	maxLeakBody = 1 << 20
-	// smallLeakBody is how many bytes of a body may take the time of a request. The rest must arrive
-	// within largeLeakTime.
+	// smallLeakBody is how many bytes of a body may take the time of a request. The rest must
+	// arrive within largeLeakTime.
 	smallLeakBody = 64 << 10
 	largeLeakTime = 3 * time.Second
-	// maxLeakBodies is how many bytes of bodies are in memory, in public reports and in those of
-	// scanners. A client that sends slowly holds only what it has sent.
+	// maxLeakBodies is how many bytes of bodies are in memory, in public reports and in those
+	// of scanners. A client that sends slowly holds only what it has sent.
 	maxLeakBodies = 32 << 20
 	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For
 	// scanners it is maxScannerBodiesOfAddress. A scanner may send many reports together, and
@@ -59,9 +59,9 @@ func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), e
 	return body, reader.release, err
 }
 
-// leakBodies bounds the bytes of bodies in memory, all of them and those of each address. At a bound,
-// an incomplete body ends: of those beyond smallLeakBody, or else of all, the one without progress
-// for the longest time.
+// leakBodies bounds the bytes of bodies in memory, all of them and those of each address. At a
+// bound, an incomplete body ends: of those beyond smallLeakBody, or else of all, the one without
+// progress for the longest time.
 type leakBodies struct {
 	ofAddress int64 // the limit of an address
 

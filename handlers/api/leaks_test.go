@@ -411,9 +411,9 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	}
 }
 
-// slowReports sends n reports at once from an address, each without its end. finish sends the ends, waits for the
-// responses and returns how many had each status; 0 is a connection that ended. responses counts
-// the responses.
+// slowReports sends n reports at once from an address, each without its end. finish sends the ends,
+// waits for the responses and returns how many had each status; 0 is a connection that ended.
+// responses counts the responses.
 func (s *service) slowReports(scanner signer, address string, n int, responses *atomic.Int64) (finish func() map[int]int) {
 	var senders sync.WaitGroup
 	statuses, ends := make([]int, n), make([]*io.PipeWriter, n)

@@ -227,8 +227,8 @@ func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return answer
 }
 
-// logTo returns a logger whose handler is a writer too, so that the usual line of a request does not
-// go through package slog.
+// logTo returns a logger whose handler is a writer too, so that the usual line of a request does
+// not go through package slog.
 func logTo(w io.Writer) *slog.Logger {
 	return slog.New(struct {
 		slog.Handler

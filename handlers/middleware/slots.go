@@ -41,8 +41,8 @@ func (s Slots) Run(f func() error) error {
 	}
 }
 
-// Respond calls the handler f by run, such as [Slots.Run], and writes its response after run, so that
-// a slow client holds no slot.
+// Respond calls the handler f by run, such as [Slots.Run], and writes its response after run, so
+// that a slow client holds no slot.
 func Respond(c *gin.Context, run func(func() error) error, f func() error) error {
 	w := c.Writer
 	held := &heldResponse{ResponseWriter: w}

@@ -107,8 +107,8 @@ func (p *callPages) find(c *gin.Context) (models.Call, error) {
 	return p.calls.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
-// page returns the page that the query string selects. If confirming is not zero, the call with this
-// id asks whether to end it, and the page does not load itself again.
+// page returns the page that the query string selects. If confirming is not zero, the call with
+// this id asks whether to end it, and the page does not load itself again.
 func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.CallsPage, err error) {
 	view, err := p.view(c)
 	if err != nil {

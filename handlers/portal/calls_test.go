@@ -33,8 +33,8 @@ func (c customer) call(agent models.Agent, key models.Key, ago, lasted time.Dura
 	}
 }
 
-// onVoiceSite is [onSite] with a LiveKit server that does not answer, so that nothing begins or ends
-// by itself.
+// onVoiceSite is [onSite] with a LiveKit server that does not answer, so that nothing begins or
+// ends by itself.
 func onVoiceSite(t *testing.T, run func(t *testing.T, s *site)) {
 	t.Helper()
 	onSiteWith(t, models.Options{LiveKit: liveKitAway(t)}, run)

@@ -39,8 +39,8 @@ type document struct {
 	markdown func() ([]byte, error)
 }
 
-// newDocumentation reads the OpenAPI document and the changelog of the API. It is slow, so the start
-// does not wait for it.
+// newDocumentation reads the OpenAPI document and the changelog of the API. It is slow, so the
+// start does not wait for it.
 func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation, error) {
 	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
 	if !s.Store.Keys.Issuers().Off {

@@ -52,8 +52,8 @@ var errorMessages = map[string]string{
 		"Try again in a moment.",
 }
 
-// refusalOf returns the problem that a form explains beside its fields, if err is one of these errors
-// or a limit of sign-ins, whose response says when to try again.
+// refusalOf returns the problem that a form explains beside its fields, if err is one of these
+// errors or a limit of sign-ins, whose response says when to try again.
 func refusalOf(c *gin.Context, err error, explained ...error) (problem.Problem, bool) {
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	if !limited && !slices.ContainsFunc(explained, func(one error) bool { return errors.Is(err, one) }) {

@@ -83,8 +83,8 @@ func TestAddressOfAFormLeadsToItsPage(t *testing.T) {
 	})
 }
 
-// Sign-in, sign-out and revoking keys do not count, and generating keys counts on its own. The clock
-// stands still.
+// Sign-in, sign-out and revoking keys do not count, and generating keys counts on its own. The
+// clock stands still.
 func TestChangesOfOneUserAreLimited(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {

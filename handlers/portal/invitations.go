@@ -32,7 +32,8 @@ func (p *peoplePages) renewInvitation(c *gin.Context) error {
 	return p.showInvitation(c, invitation, token, true)
 }
 
-// showInvitation shows the link of an invitation once. If again is set, it replaces an earlier link.
+// showInvitation shows the link of an invitation once. If again is set, it replaces an earlier
+// link.
 func (p *peoplePages) showInvitation(c *gin.Context, invitation models.Invitation, token string, again bool) error {
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.url(invitationPath, token),

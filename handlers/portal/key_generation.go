@@ -113,8 +113,8 @@ func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
 	return first.Items[0].ID.String(), nil
 }
 
-// exampleAgentOf returns the id of an agent that the key reaches: one of its list or, if it has none,
-// first, which may be empty.
+// exampleAgentOf returns the id of an agent that the key reaches: one of its list or, if it has
+// none, first, which may be empty.
 func exampleAgentOf(key models.Key, first string) string {
 	switch {
 	case key.Agents == nil:

@@ -92,8 +92,8 @@ func (p *keyPages) worthALook(c *gin.Context, keys []models.KeyUsage) ([]templat
 	return links, err
 }
 
-// firstSteps returns the steps of a new account to its first request. They end when there is a second
-// key, or a key has been used or has ended.
+// firstSteps returns the steps of a new account to its first request. They end when there is a
+// second key, or a key has been used or has ended.
 func (p *keyPages) firstSteps(c *gin.Context, active []models.KeyUsage) ([]templates.FirstStep, error) {
 	account := sessionFrom(c).AccountID
 	if len(active) > 1 || slices.ContainsFunc(active, func(key models.KeyUsage) bool { return key.LastUsedAt != nil }) {

@@ -85,8 +85,8 @@ func limitFields(limits models.Limits) (fields []templates.KeyLimit) {
 	return fields
 }
 
-// submittedLimits sets the fields to the values of a submitted form, and returns the limits. Without
-// the fields, the limits of the key stay.
+// submittedLimits sets the fields to the values of a submitted form, and returns the limits.
+// Without the fields, the limits of the key stay.
 func submittedLimits(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (limits models.Limits, valid bool) {
 	limits, valid = key.Limits, true
 	for i := range form.Limits {

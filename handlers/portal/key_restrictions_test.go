@@ -365,7 +365,8 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 	})
 }
 
-// Two users open the page of a key. The first one narrows the key, then the second one saves a note.
+// Two users open the page of a key. The first one narrows the key, then the second one saves a
+// note.
 func TestStaleFormOfRestrictionsDoesNotWidenAKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)

@@ -19,7 +19,8 @@ const tokenPath = "/oauth/token" //nolint:gosec // no credentials
 
 func trustPath(key models.Key) string { return fmt.Sprintf("%s/%s/trust", homePath, key.ID) }
 
-// trustPage returns the page of the trust rule of the key in the path. A key with a secret has none.
+// trustPage returns the page of the trust rule of the key in the path. A key with a secret has
+// none.
 func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err error) {
 	if page.Key, err = p.find(c); err != nil {
 		return page, err
@@ -121,7 +122,8 @@ func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
 	return s, nil
 }
 
-// checkTrust explains the mistakes of a rule, and reports whether there are none. A nil rule has none.
+// checkTrust explains the mistakes of a rule, and reports whether there are none. A nil rule has
+// none.
 func (p *keyPages) checkTrust(form *templates.TrustForm, rule *workload.Rule) bool {
 	if rule == nil {
 		return true

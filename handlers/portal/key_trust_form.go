@@ -147,8 +147,8 @@ func textLines(text string) (lines []string) {
 	return lines
 }
 
-// explainTrust gives each control its error, of those that err joins. It reports false if err is not
-// about a trust rule.
+// explainTrust gives each control its error, of those that err joins. It reports false if err is
+// not about a trust rule.
 func explainTrust(form *templates.TrustForm, err error) bool {
 	if joined, ok := errors.AsType[interface {
 		error

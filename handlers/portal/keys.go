@@ -76,7 +76,8 @@ func rotations(keys []models.KeyUsage, now time.Time) map[uuid.UUID]*templates.K
 	return found
 }
 
-// rotationWith returns a key's rotation with another key, where the key with the id old is replaced.
+// rotationWith returns a key's rotation with another key, where the key with the id old is
+// replaced.
 func rotationWith(other models.Key, old uuid.UUID, now time.Time) *templates.KeyRotation {
 	return &templates.KeyRotation{
 		Label: other.Label, Created: templates.ShortDate(other.CreatedAt, now), OldID: old, Replaces: other.ID == old,

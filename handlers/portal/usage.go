@@ -107,7 +107,8 @@ func (p *usagePages) chartedKey(c *gin.Context, key models.Key) (*templates.Char
 // columnRequests sorts both tables if the address names no column.
 const columnRequests = "requests"
 
-// usageColumns are the columns of the table of keys, and sourceColumns those of the sources of a key.
+// usageColumns are the columns of the table of keys, and sourceColumns those of the sources of a
+// key.
 var (
 	usageColumns = []tableColumn[models.KeyUsage]{
 		{"label", "Key", labelRank, false},

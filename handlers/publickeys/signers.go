@@ -12,8 +12,8 @@ const (
 	maxFetching = 8 * maxWaiting
 )
 
-// Signers are the public keys of many signers, by their names. They keep those of at most 1,024. The
-// zero value cannot be used; see [NewSigners].
+// Signers are the public keys of many signers, by their names. They keep those of at most 1,024.
+// The zero value cannot be used; see [NewSigners].
 type Signers[K any] struct {
 	config  func(name string) Config[K]
 	waiting chan struct{} // has a value of each caller that fetches or waits for it

@@ -347,7 +347,8 @@ func TestForbiddenAddresses(t *testing.T) {
 		if n := len(r.requests()); n != 0 {
 			t.Errorf("%d requests to a forbidden address", n)
 		}
-		// The portal's own listener is refused even in an allowed network, a proxy is not used.
+		// The portal's own listener is refused even in an allowed network, a proxy is not
+		// used.
 		own := loopback()
 		own.Own = []netip.AddrPort{netip.MustParseAddrPort(r.Listener.Addr().String())}
 		stop = in.run(in.open(own))
@@ -365,8 +366,8 @@ func TestForbiddenAddresses(t *testing.T) {
 	})
 }
 
-// Receivers of one account that hang hold up neither another account's nor a revocation, and what an
-// instance that was killed has claimed is sent by another one.
+// Receivers of one account that hang hold up neither another account's nor a revocation, and what
+// an instance that was killed has claimed is sent by another one.
 func TestHangingReceivers(t *testing.T) {
 	eachDatabase(t, loopback(), func(t *testing.T, in *instance) {
 		release := make(chan struct{})

@@ -17,7 +17,8 @@ CREATE TABLE accounts (
     disabled_at            timestamptz,
     -- The limits of its calls as JSON. NULL: none.
     limits                 text,
-    -- The nanoseconds without a use after which keys are revoked. NULL: as the portal is configured.
+    -- The nanoseconds without a use after which keys are revoked. NULL: as the portal is
+    -- configured.
     unused_lifetime        bigint
 );
 
@@ -88,11 +89,13 @@ CREATE TABLE api_keys (
     -- When the owners were last told that the key expires; NULL if they were not, or if the expiry
     -- was set since.
     expiry_warned_at timestamptz,
-    -- The recorded activities about the expiry: 0 none, 1 that the key expires, 2 that it has expired.
+    -- The recorded activities about the expiry: 0 none, 1 that the key expires, 2 that it has
+    -- expired.
     expiry_recorded smallint NOT NULL DEFAULT 0,
-    -- The nanoseconds of PORTAL_KEY_UNUSED_LIFETIME when it was last looked whether the key is unused;
-    -- negative if that is to be done anew. Then the time of the next look, NULL: never, the start of the
-    -- 14 days before the revocation, and when and how often mails about it were queued.
+    -- The nanoseconds of PORTAL_KEY_UNUSED_LIFETIME when it was last looked whether the key is
+    -- unused; negative if that is to be done anew. Then the time of the next look, NULL: never, the
+    -- start of the 14 days before the revocation, and when and how often mails about it were
+    -- queued.
     unused_policy bigint NOT NULL DEFAULT -1,
     unused_check_at timestamptz,
     unused_since timestamptz,
@@ -108,8 +111,8 @@ CREATE TABLE api_keys (
     -- What the user wrote when the key was revoked.
     revocation_reason text NOT NULL DEFAULT '',
     -- How a client proves that it may use the key: with its value, or with a token that the trust
-    -- rule accepts. The rule is JSON. Its version changes whenever it is saved, which ends the access
-    -- tokens from before. The pins, which are JSON too, are claims of the first token.
+    -- rule accepts. The rule is JSON. Its version changes whenever it is saved, which ends the
+    -- access tokens from before. The pins, which are JSON too, are claims of the first token.
     credential  text NOT NULL DEFAULT 'secret' CHECK (credential IN ('secret', 'workload')),
     trust       text,
     trust_version uuid,
@@ -244,8 +247,8 @@ END $$;
 CREATE TRIGGER api_key_sources_keep_most_used AFTER INSERT ON api_key_sources
     FOR EACH ROW WHEN (NEW.client <> '') EXECUTE FUNCTION keep_most_used_sources();
 
--- The last 50 refused requests of each key of 7 days. The program deletes older ones when it writes.
--- The addresses are personal data.
+-- The last 50 refused requests of each key of 7 days. The program deletes older ones when it
+-- writes. The addresses are personal data.
 CREATE TABLE api_key_refusals (
     api_key_id uuid NOT NULL,
     id         uuid NOT NULL,
@@ -579,8 +582,8 @@ CREATE INDEX calls_started ON calls (started_at, id);
 CREATE INDEX calls_open ON calls (account_id, api_key_id, started_at) WHERE ended_at IS NULL;
 CREATE INDEX calls_unrecorded ON calls (ended_at) WHERE unrecorded;
 
--- By key and by account: the calls that began on a day, and the seconds of this day that ended calls
--- lasted. The transaction that changes a call corrects them.
+-- By key and by account: the calls that began on a day, and the seconds of this day that ended
+-- calls lasted. The transaction that changes a call corrects them.
 CREATE TABLE call_totals (
     -- The key or the account.
     subject_id uuid NOT NULL,
@@ -650,7 +653,8 @@ CREATE TABLE webhook_endpoints (
     url            text NOT NULL,
     -- The groups of events, as a JSON list.
     event_groups   text NOT NULL,
-    -- The secret that signs, encrypted with a key derived from PORTAL_SECRET, and the id of that key.
+    -- The secret that signs, encrypted with a key derived from PORTAL_SECRET, and the id of that
+    -- key.
     secret         bytea NOT NULL,
     key_id         bytea NOT NULL CHECK (length(key_id) = 8),
     -- The secret before a rotation, which signs too until previous_until.

@@ -92,8 +92,8 @@ func backUpSQLite(ctx context.Context, databaseURL, file string) error {
 	return errors.Join(database.Failed("back up", err), db.Close())
 }
 
-// hasAccounts reports whether a database has accounts, or knows that one was erased. It does not create a SQLite file or update
-// the schema.
+// hasAccounts reports whether a database has accounts, or knows that one was erased. It does not
+// create a SQLite file or update the schema.
 func hasAccounts(ctx context.Context, databaseURL string) (bool, error) {
 	version, err := database.Version(ctx, databaseURL)
 	// A PostgreSQL server that is away may be a missing socket.

@@ -33,12 +33,12 @@ type Restored struct {
 	Compared bool // with the current database, which knows the later revocations and erasures
 }
 
-// Restore replaces the database with a backup. It ends all sessions, renews the authentication epoch and records an activity in each
-// account. Users and accounts keep the emails, the passwords, the factors, the roles and the
-// disabled state of the current database. Users and agents that were removed stay removed, and
-// identities that were disconnected stay disconnected. Users who are not in the current database
-// are disabled. What was erased after the backup is hidden; afterwards the caller calls
-// [models.Erasures.Finish].
+// Restore replaces the database with a backup. It ends all sessions, renews the authentication
+// epoch and records an activity in each account. Users and accounts keep the emails, the passwords,
+// the factors, the roles and the disabled state of the current database. Users and agents that were
+// removed stay removed, and identities that were disconnected stay disconnected. Users who are not
+// in the current database are disabled. What was erased after the backup is hidden; afterwards the
+// caller calls [models.Erasures.Finish].
 //
 // Restore is atomic: other processes may use the database meanwhile, and see either the old state
 // or the new one. With [KeepUnrevokedKeys] and no current database, it returns

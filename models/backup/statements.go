@@ -138,8 +138,8 @@ INSERT INTO passkeys (id, user_id, credential_id, credential, sign_count, name, 
 `
 
 // keepEndpoints removes the webhooks that are missing in the current database, and keeps which ones
-// are disabled and the current secrets. What waited may have been sent since the backup, so it is not
-// sent again unless a user asks for it.
+// are disabled and the current secrets. What waited may have been sent since the backup, so it is
+// not sent again unless a user asks for it.
 const keepEndpoints = `
 DELETE FROM webhook_endpoints WHERE COMPARED AND id NOT IN (SELECT id FROM current_endpoints);
 UPDATE webhook_endpoints SET secret = c.secret, key_id = c.key_id, previous = c.previous, previous_key_id = c.previous_key_id,

@@ -112,8 +112,8 @@ func (m migration) pending(ctx context.Context) ([]string, error) {
 
 var errOldSchema = errors.New("the database has the schema of a version before the first release")
 
-// applied returns the files of the applied migrations, in their order. If they lack the first one of
-// all, the database is older than the schema, and applied returns an error.
+// applied returns the files of the applied migrations, in their order. If they lack the first one
+// of all, the database is older than the schema, and applied returns an error.
 func applied(ctx context.Context, db *bun.DB) (files []string, err error) {
 	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'applied_migrations'"
 	if db.Dialect().Name() == dialect.PG {

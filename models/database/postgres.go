@@ -78,9 +78,9 @@ func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 // set applies the settings to each new connection, except those that the URL has. It uses SET,
 // because PgBouncer refuses most settings in a startup message.
 func set(config *pgx.ConnConfig, settings ...map[string]string) {
-	// Bun's escaping of strings depends on the first setting, and the locks of the services on the
-	// second one: with another level, they see no commit that they have waited for. So neither
-	// the URL nor the server may change them.
+	// Bun's escaping of strings depends on the first setting, and the locks of the services on
+	// the second one: with another level, they see no commit that they have waited for. So
+	// neither the URL nor the server may change them.
 	statements := "SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'"
 	for _, some := range settings {
 		for _, name := range slices.Sorted(maps.Keys(some)) {

@@ -1,5 +1,5 @@
-// Package livekit issues tokens for the rooms of a LiveKit server, lists and ends its rooms, verifies
-// its webhooks, and imports nothing of ours.
+// Package livekit issues tokens for the rooms of a LiveKit server, lists and ends its rooms,
+// verifies its webhooks, and imports nothing of ours.
 //
 // A LiveKit token is a JWT signed with HS256. Because livekit/protocol would bring 200 packages and
 // 10 MB into the program, the package signs it and calls the server itself. The tests in e2e/echo

@@ -29,8 +29,9 @@ func TestInstancesShareKeysWithManySources(t *testing.T) {
 				t.Errorf("before the flush: %+v", stats)
 			}
 			running.Go(func() {
-				// On a busy machine, a batch of the other instance may hold its locks for
-				// longer than a flush waits. A flush that fails loses nothing.
+				// On a busy machine, a batch of the other instance may hold its
+				// locks for longer than a flush waits. A flush that fails loses
+				// nothing.
 				err := r.Flush(t.Context())
 				for began := time.Now(); err != nil && time.Since(began) < time.Minute; {
 					err = r.Flush(t.Context())

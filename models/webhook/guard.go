@@ -22,8 +22,8 @@ var (
 // Guard decides which URLs and addresses webhooks may be sent to. The zero value allows public
 // addresses.
 type Guard struct {
-	// Networks are allowed although they are not public. In those of loopback addresses, http is
-	// allowed too.
+	// Networks are allowed although they are not public. In those of loopback addresses, http
+	// is allowed too.
 	Networks []netip.Prefix
 	// Own are the addresses that the portal listens on, which are never allowed.
 	Own []netip.AddrPort
@@ -34,8 +34,8 @@ type Guard struct {
 // MaxURL is the largest length of a URL, in bytes.
 const MaxURL = 500
 
-// CheckURL returns a message for the user unless webhooks may be sent to the URL, as far as the text
-// tells. It resolves nothing.
+// CheckURL returns a message for the user unless webhooks may be sent to the URL, as far as the
+// text tells. It resolves nothing.
 func (g *Guard) CheckURL(text string) (message string) {
 	if len(text) > MaxURL {
 		return "The URL is longer than 500 characters."

@@ -39,8 +39,8 @@ type AccessClaims struct {
 	ID        uuid.UUID `json:"jti"`
 }
 
-// IssueAccess returns an access token of a key with this version of its trust rule, and its claims. It
-// expires after [AccessTTL], and not after the others of these times that are not zero.
+// IssueAccess returns an access token of a key with this version of its trust rule, and its claims.
+// It expires after [AccessTTL], and not after the others of these times that are not zero.
 func (t *Tokens) IssueAccess(accountID, keyID, rule uuid.UUID, until ...time.Time) (string, AccessClaims, error) {
 	now := t.now()
 	claims := AccessClaims{
@@ -64,7 +64,8 @@ func (t *Tokens) IssueAccess(accountID, keyID, rule uuid.UUID, until ...time.Tim
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature), claims, nil
 }
 
-// VerifyAccess is [Tokens.Verify] for access tokens. For a widget token it returns [ErrWidgetToken].
+// VerifyAccess is [Tokens.Verify] for access tokens. For a widget token it returns
+// [ErrWidgetToken].
 func (t *Tokens) VerifyAccess(token string) (AccessClaims, error) {
 	// Go's base64 ignores line breaks, even in strict mode.
 	if len(token) > maxLength || strings.ContainsAny(token, "\r\n") {

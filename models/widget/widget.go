@@ -205,8 +205,8 @@ func (t *Tokens) expiry(now int64, grant Grant) int64 {
 }
 
 // Verify returns the claims of an unexpired token that this service has issued. Otherwise it
-// returns [ErrExpired], also with the claims, or another error that is [ErrInvalid]. The caller must check the key, the
-// account and the agent.
+// returns [ErrExpired], also with the claims, or another error that is [ErrInvalid]. The caller
+// must check the key, the account and the agent.
 func (t *Tokens) Verify(token string) (Claims, error) {
 	// Go's base64 ignores line breaks, even in strict mode.
 	if len(token) > maxLength || strings.ContainsAny(token, "\r\n") {

@@ -19,8 +19,8 @@ const (
 
 var errNoKeys = errors.New("no public key that verifies tokens")
 
-// ParseKeys returns the public keys of a JWKS (RFC 7517) by their ids. It ignores keys of other kinds,
-// without an id, or that are for encryption, and errs if none is left.
+// ParseKeys returns the public keys of a JWKS (RFC 7517) by their ids. It ignores keys of other
+// kinds, without an id, or that are for encryption, and errs if none is left.
 func ParseKeys(set []byte) (map[string]jose.JSONWebKey, error) {
 	var list struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -74,8 +74,8 @@ func hasPrivateKey(set []byte) bool {
 	return false
 }
 
-// Metadata is the part of a discovery document (OpenID Connect Discovery) with which the public keys
-// of an issuer are found.
+// Metadata is the part of a discovery document (OpenID Connect Discovery) with which the public
+// keys of an issuer are found.
 type Metadata struct {
 	Issuer  string `json:"issuer"`
 	JWKSURI string `json:"jwks_uri"`

@@ -124,8 +124,8 @@ func parseObject(text []byte) (fields map[string]any, err error) {
 // Claims are the claims of a token with a right signature.
 type Claims struct{ values map[string]any }
 
-// Check returns "" if the rule and the pins accept the claims now, and otherwise the reason, such as
-// "environment is staging". No pins means that none are set yet.
+// Check returns "" if the rule and the pins accept the claims now, and otherwise the reason, such
+// as "environment is staging". No pins means that none are set yet.
 func (c Claims) Check(r Rule, pins map[string]string, now time.Time) string {
 	for _, reason := range []func() string{
 		func() string { return c.checkAudience(r.Audience) },

@@ -277,8 +277,8 @@ func longestRun(code string) int {
 var (
 	spaces     = regexp.MustCompile(`\s+`)
 	backquotes = regexp.MustCompile("`+")
-	// special matches characters that Markdown does not show as they are. An underscore inside a
-	// word is none of them.
+	// special matches characters that Markdown does not show as they are. An underscore inside
+	// a word is none of them.
 	special = regexp.MustCompile("[\\\\*`\\[\\]<]|\\b_+|_+\\b|~~|&[#\\w]+;")
 )
 
