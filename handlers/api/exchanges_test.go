@@ -3,8 +3,10 @@ package api_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/handlers"
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
@@ -43,7 +46,7 @@ func (e *exchangeService) instance(t *testing.T, databaseURL string, clock *mode
 	s.store = modelstest.Open(t, databaseURL, models.Options{
 		Timeout: time.Minute, Now: clock.Now, Logger: s.log.Logger(), Issuers: workload.Issuers{Own: []string{e.issuer.URL}},
 	})
-	return s.start()
+	return s.start(func(d *handlers.Deps) { d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
 }
 
 func (e *exchangeService) rule() workload.Rule {
@@ -352,6 +355,35 @@ func TestRateOfExchanges(t *testing.T) {
 	}
 	e.clock.Advance(time.Minute)
 	e.accessToken(key)
+}
+
+// The exchanges of a key are limited wherever they come from. Tokens whose signature is wrong, which
+// a stranger can send, do not count for the key.
+func TestRateOfExchangesOfAKey(t *testing.T) {
+	t.Parallel()
+	e := newExchangeService(t, modelstest.SQLiteURL(t))
+	key := e.trusting(e.rule())
+	from := func(address, token string) (modelstest.Response, exchangeResponse) {
+		t.Helper()
+		return e.exchange(exchangeForm(key.ID.String(), token), "X-Forwarded-For: "+address)
+	}
+	forged := e.issuer.Token(e.job())
+	forged = forged[:len(forged)-4] + "AAAA"
+	for range 60 {
+		response, _ := from("192.0.2.1", forged)
+		response.Is(http.StatusBadRequest)
+	}
+	for i := range 60 {
+		response, _ := from(fmt.Sprintf("198.51.100.%d", i%2), e.issuer.Token(e.job()))
+		response.Is(http.StatusOK)
+	}
+	response, body := from("203.0.113.1", e.issuer.Token(e.job()))
+	if response.Is(http.StatusTooManyRequests); body.Error != "temporarily_unavailable" || response.Header.Get("Retry-After") == "" {
+		t.Errorf("%s, Retry-After %s", response.Body, response.Header.Get("Retry-After"))
+	}
+	other := e.trusting(e.rule())
+	response, _ = e.exchange(exchangeForm(other.ID.String(), e.issuer.Token(e.job())))
+	response.Is(http.StatusOK)
 }
 
 func TestPastedKeys(t *testing.T) {
