@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // age moves what is stored about unused keys into the past, because the database's clock decides.
@@ -191,23 +192,21 @@ func TestUnusedKeysAreRevokedWithoutMail(t *testing.T) {
 	})
 }
 
-// A clock that runs ahead revokes nothing on PostgreSQL, whose clock decides.
+// A clock that runs ahead revokes nothing on PostgreSQL, whose clock decides. SQLite has none of its
+// own.
 func TestUnusedKeysAndAClockThatRunsAhead(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		if !f.postgres() {
-			t.Skip("SQLite has no clock of its own")
-		}
-		f.inRealTime()
-		c := f.customer(t)
-		key := errless(f.key(t, c))
-		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
-		for range 3 {
-			unusedRound(t, f.Store)
-			f.clock.Advance(100 * models.Day)
-		}
-		f.expectRevoked(t, "100 days ahead", key, false)
-		f.checkCount(t, 0, "SELECT count(*) FROM api_keys WHERE unused_since IS NOT NULL")
-	})
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f.inRealTime()
+	c := f.customer(t)
+	key := errless(f.key(t, c))
+	must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+	for range 3 {
+		unusedRound(t, f.Store)
+		f.clock.Advance(100 * models.Day)
+	}
+	f.expectRevoked(t, "100 days ahead", key, false)
+	f.checkCount(t, 0, "SELECT count(*) FROM api_keys WHERE unused_since IS NOT NULL")
 }
 
 func TestUnusedLifetimeOfAnAccount(t *testing.T) {
