@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/mail"
@@ -204,17 +205,14 @@ func (c *config) parse() (settings, error) {
 	return s, check.err()
 }
 
-// fill reads the secrets from the environment. Because compose files and unit files cannot leave a
+// fill reads the values that kong has not set from the environment: the secrets, and for commands
+// without the flags of serve all of them. Because compose files and unit files cannot leave a
 // variable out, an empty value counts as not set.
 func (c *config) fill() {
 	value := reflect.ValueOf(c).Elem()
 	for _, field := range configFields() {
-		target := value.FieldByIndex(field.Index)
-		if field.Tag.Get("kong") == "-" {
-			target.SetString(os.Getenv(field.Tag.Get("env")))
-		}
-		if target.String() == "" {
-			target.SetString(field.Tag.Get("default"))
+		if target := value.FieldByIndex(field.Index); target.String() == "" {
+			target.SetString(cmp.Or(os.Getenv(field.Tag.Get("env")), field.Tag.Get("default")))
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestDemoSeed(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url}
 		var seeded seededAccount
-		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, env, "", "demo", "seed", "--json")), &seeded))
+		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, append(env, "PORTAL_BASE_URL=http://localhost:9090/"), "", "demo", "seed", "--json")), &seeded))
 		store := modelstest.Open(t, url, models.Options{})
 		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.Email, seeded.Password, models.Client{Address: "192.0.2.1"}))(t)
 		caller := modelstest.Value(store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}))(t)
@@ -77,7 +77,7 @@ func TestDemoSeed(t *testing.T) {
 		}
 		modelstest.Value(store.Agents.Find(t.Context(), user.AccountID, seeded.AgentID))(t)
 		member := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.MemberEmail, seeded.MemberPassword, models.Client{Address: "192.0.2.1"}))(t)
-		if member.AccountID != user.AccountID || member.Role != models.RoleMember || seeded.UserID != user.ID || seeded.BaseURL != "http://127.0.0.1:8080" {
+		if member.AccountID != user.AccountID || member.Role != models.RoleMember || seeded.UserID != user.ID || seeded.BaseURL != "http://localhost:9090" {
 			t.Errorf("the member is %+v, the object %+v", member, seeded)
 		}
 		token, _ := strings.CutPrefix(seeded.InvitationLink, seeded.BaseURL+"/invitations/")
@@ -117,6 +117,9 @@ func TestDemoSeed(t *testing.T) {
 
 		var again seededAccount
 		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, env, "", "demo", "seed", "--replace", "--json")), &again))
+		if again.BaseURL != "http://127.0.0.1:8080" {
+			t.Errorf("without PORTAL_BASE_URL the base URL is %q", again.BaseURL)
+		}
 		if _, err := store.Accounts.Find(t.Context(), seeded.AccountID); !errors.Is(err, models.ErrAccountNotFound) {
 			t.Errorf("the replaced account: error %v", err)
 		}
