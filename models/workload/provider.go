@@ -33,6 +33,7 @@ type Platform struct {
 
 	workloads string         // who uses the key, in a sentence
 	hosts     *regexp.Regexp // of its issuers; nil: none is known
+	paths     *regexp.Regexp // of its issuers; nil: they have none
 	keyHosts  []string       // where its public keys may be beside the issuer's host
 	pins      []string       // claims that are pinned at the first exchange
 	singleUse bool           // it issues a token for each job, with a jti
@@ -58,6 +59,7 @@ var platforms = []Platform{
 			{Name: "event_name", Title: "Event", Example: "push", words: "for event %s"},
 		},
 		hosts: regexp.MustCompile(`^token\.actions\.githubusercontent\.com$`),
+		paths: regexp.MustCompile(`^(/[A-Za-z0-9_-]+)?$`), // an enterprise may have an issuer of its own
 		pins:  []string{"repository_id", "repository_owner_id"}, singleUse: true,
 	},
 	{
@@ -93,6 +95,7 @@ var platforms = []Platform{
 			{Name: "oid", Title: "Object ID", Example: "0198c2f4-7a31-7c6e-9d52-3f8be6a1c005", Identifying: true, words: "of principal %s"},
 		},
 		hosts: regexp.MustCompile(`^login\.microsoftonline\.com$`),
+		paths: regexp.MustCompile(`^/[A-Za-z0-9][A-Za-z0-9.-]*/v2\.0$`),
 	},
 	{
 		Provider: Kubernetes, Name: "Kubernetes", Example: "https://oidc.eks.eu-central-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF", workloads: "Pods",
@@ -100,6 +103,7 @@ var platforms = []Platform{
 			{Name: "sub", Title: "Service account", Example: "system:serviceaccount:shop:backend", Identifying: true, words: "of %s"},
 		},
 		hosts: regexp.MustCompile(`^oidc\.eks\.[a-z0-9-]+\.amazonaws\.com$`),
+		paths: regexp.MustCompile(`^/id/[A-Za-z0-9]+$`),
 	},
 	{
 		Provider: Vercel, Name: "Vercel", Example: "https://oidc.vercel.com/acme", workloads: "Functions and builds",
@@ -107,7 +111,8 @@ var platforms = []Platform{
 			{Name: "project_id", Title: "Project ID", Example: "prj_9WaRw1bFsQAzqnZRVc6qnUrYgMUf", Identifying: true, words: "of project %s"},
 			{Name: "environment", Title: "Environment", Example: "production", words: "in environment %s"},
 		},
-		hosts: regexp.MustCompile(`^oidc\.vercel\.com$`), pins: []string{"owner_id"},
+		hosts: regexp.MustCompile(`^oidc\.vercel\.com$`),
+		paths: regexp.MustCompile(`^(/[A-Za-z0-9_-]+)?$`), pins: []string{"owner_id"},
 	},
 	{Provider: Other, Name: "Other", Example: "https://issuer.example.com", workloads: "Workloads"},
 }
@@ -156,11 +161,20 @@ func (i Issuers) Fetched(issuer string) bool {
 		return true
 	}
 	u, err := url.Parse(issuer)
-	if err != nil || u.Scheme != "https" || u.Port() != "" {
+	if err != nil || u.Scheme != "https" {
 		return false
 	}
-	_, known := platformOf(u)
-	return known
+	platform, known := platformOf(u)
+	return known && platform.hosts.MatchString(u.Host) && platform.hasPath(u.EscapedPath())
+}
+
+// hasPath reports whether an issuer of the platform may have this path. Others are refused, because
+// some of these hosts also serve files of their users.
+func (p Platform) hasPath(path string) bool {
+	if p.paths == nil {
+		return path == ""
+	}
+	return p.paths.MatchString(path)
 }
 
 // AllowsKeys reports whether the public keys of an issuer may be at this URL: on the issuer's host,

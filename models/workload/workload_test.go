@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -272,6 +273,10 @@ func TestCleanRule(t *testing.T) {
 		{"a query", func(r *workload.Rule) { r.Issuer += "?x" }, "issuer"},
 		{"a user", func(r *workload.Rule) { r.Issuer = "https://a@token.actions.githubusercontent.com" }, "issuer"},
 		{"a port", func(r *workload.Rule) { r.Issuer += ":8443" }, "issuer"},
+		{"a host in capitals", func(r *workload.Rule) { r.Issuer = "https://TOKEN.actions.githubusercontent.com" }, "issuer"},
+		{"an enterprise", func(r *workload.Rule) { r.Issuer += "/acme" }, ""},
+		{"a path", func(r *workload.Rule) { r.Issuer += "/acme/site" }, "issuer"},
+		{"a path with its keys", func(r *workload.Rule) { r.Issuer, r.JWKS = r.Issuer+"/acme/site", set }, "issuer"},
 		{"loopback", func(r *workload.Rule) { r.Issuer = "http://127.0.0.1:8080" }, "issuer"},
 		{"the operator's issuer", func(r *workload.Rule) { r.Issuer = own }, ""},
 		{"another provider's issuer", func(r *workload.Rule) { r.Issuer = "https://gitlab.com" }, "issuer"},
@@ -325,6 +330,26 @@ func TestWhoCanUse(t *testing.T) {
 			if !strings.Contains(rule.String(), claim.Example) {
 				t.Errorf("%q lacks %s", rule, claim.Name)
 			}
+		}
+	}
+}
+
+// The hosts of providers may also serve files of their users, which are no issuers.
+func TestIssuersOfProviders(t *testing.T) {
+	t.Parallel()
+	for issuer, want := range map[string]bool{
+		"https://gitlab.com": true, "https://gitlab.com/": false, "https://gitlab.com/evil/site/-/raw/main": false,
+		"https://oidc.vercel.com": true, "https://oidc.vercel.com/..": false, "https://accounts.google.com/x": false,
+		"https://login.microsoftonline.com/../v2.0": false, "https://login.microsoftonline.com/0198c2f4/%2e%2e/v2.0": false,
+		"https://oidc.eks.eu-central-1.amazonaws.com": false,
+	} {
+		if fetched := (workload.Issuers{}).Fetched(issuer); fetched != want {
+			t.Errorf("%s: %t", issuer, fetched)
+		}
+	}
+	for _, platform := range workload.Platforms() {
+		if issuer := cmp.Or(platform.Issuer, platform.Example); !(workload.Issuers{}).Fetched(issuer) && platform.Provider != workload.Other {
+			t.Errorf("%s is not fetched", issuer)
 		}
 	}
 }
