@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -59,7 +60,7 @@ func newExchanges(s *site) *exchanges {
 // signer describes an issuer, whose public keys are found by OpenID Connect Discovery.
 func (e *exchanges) signer(issuer string) publickeys.Config[jose.JSONWebKey] {
 	return publickeys.Config[jose.JSONWebKey]{
-		URL: issuer + "/.well-known/openid-configuration",
+		URL: strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration",
 		Resolve: func(document []byte) (string, error) {
 			var found workload.Metadata
 			if err := json.Unmarshal(document, &found); err != nil {

@@ -33,7 +33,12 @@ type exchangeService struct {
 
 func newExchangeService(t *testing.T, databaseURL string) *exchangeService {
 	t.Helper()
-	e := &exchangeService{issuer: handlerstest.NewIssuer(t)}
+	return newExchangeServiceOf(t, databaseURL, handlerstest.NewIssuer(t))
+}
+
+func newExchangeServiceOf(t *testing.T, databaseURL string, issuer *handlerstest.Issuer) *exchangeService {
+	t.Helper()
+	e := &exchangeService{issuer: issuer}
 	e.service = e.instance(t, databaseURL, modelstest.NewClock(time.Now()))
 	e.customer = e.service.customer()
 	return e
@@ -336,6 +341,16 @@ func TestKeysOfIssuers(t *testing.T) {
 	if fetched := e.issuer.Fetches.Load() - before; fetched != 2 || other.Fetches.Load() != 0 {
 		t.Errorf("an unknown key id caused %d fetches, and another issuer %d", fetched, other.Fetches.Load())
 	}
+}
+
+// The address of the discovery document does not repeat the slash at the end of an issuer (OpenID
+// Connect Discovery, section 4.1).
+func TestIssuerWithASlash(t *testing.T) {
+	t.Parallel()
+	of := handlerstest.NewIssuer(t)
+	of.URL += "/"
+	e := newExchangeServiceOf(t, modelstest.SQLiteURL(t), of)
+	e.accessToken(e.trusting(e.rule()))
 }
 
 // Only exchanges with a right signature count for the key, so that strangers cannot lock it out.

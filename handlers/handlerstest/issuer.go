@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,7 +86,7 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case answer != nil:
 		answer(w, r)
 	case r.URL.Path == "/.well-known/openid-configuration":
-		encode(w, map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/jwks"})
+		encode(w, map[string]string{"issuer": i.URL, "jwks_uri": strings.TrimSuffix(i.URL, "/") + "/jwks"})
 	case r.URL.Path == "/jwks":
 		encode(w, i.JWKS())
 	default:
