@@ -140,7 +140,7 @@ func (a *API) AuthenticateAccess(ctx context.Context, claims widget.AccessClaims
 	}
 	if err != nil {
 		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
-		return Principal{limits: found.Restrictions}, err
+		return Principal{AccountID: found.AccountID, KeyID: found.ID, limits: found.Restrictions}, err
 	}
 	caller.usedAt = a.db.Now()
 	a.usage.Count(found.AccountID, found.ID, from, caller.usedAt, 1, 0)
