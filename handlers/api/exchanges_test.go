@@ -515,7 +515,8 @@ func TestOperatorPutsKeys(t *testing.T) {
 			"no label": `{` + trust + `}`, "no rule": `{"label": "x"}`, "null": `{"label": "x", "trust": null}`, "a text": `{"label": "x", "trust": "github"}`,
 			"wrong claims": `{"label": "x", "trust": {"provider": "github", "claims": {"repository": "acme/site"}}}`,
 			"a wildcard":   strings.Replace(body, "acme/site", "acme/*", 1), "no keys": strings.Replace(body, e.issuer.URL, "https://ci.example.com", 1),
-			"networks": strings.Replace(body, `"127.0.0.1"`, `"127"`, 1), "no networks": strings.Replace(body, `"127.0.0.1"`, ``, 1),
+			"another case": strings.Replace(body, `"claims"`, `"Claims"`, 1),
+			"networks":     strings.Replace(body, `"127.0.0.1"`, `"127"`, 1), "no networks": strings.Replace(body, `"127.0.0.1"`, ``, 1),
 		} {
 			if refused := put(path, bad); refused.StatusCode != http.StatusBadRequest || !strings.Contains(refused.Body, "INVALID_REQUEST") {
 				t.Errorf("%s: %d %s", name, refused.StatusCode, refused.Body)

@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -51,6 +53,9 @@ func (o *operators) putKey(c *gin.Context) error {
 	return send(c, putStatus(created), NewKey(key, o.Now()), nil)
 }
 
+// trustFields are the names in a trust rule. The pins are read-only.
+var trustFields = []string{"provider", "issuer", "audience", "claims", "jwks"}
+
 // trust returns the field trust. Without an audience, the rule has that of this portal.
 func (o *object) trust(audience string) (rule workload.Rule) {
 	fields := o.optional("trust")
@@ -58,11 +63,11 @@ func (o *object) trust(audience string) (rule workload.Rule) {
 		o.refuse("The field trust is missing or null. Send " + o.example + ".")
 		return rule
 	}
-	delete(fields, "pins") // read-only
+	// Package json would also take a name in another case for one of a rule.
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return !slices.Contains(trustFields, name) })
 	text, err := json.Marshal(fields)
 	if err == nil {
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		err = decoder.Decode(&rule)
+		err = json.Unmarshal(text, &rule)
 	}
 	if err != nil {
 		o.refuse("The field trust is not a trust rule: provider, issuer and audience are strings, claims an object of lists of strings, and jwks an object.")
