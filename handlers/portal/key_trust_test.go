@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/widget"
 	"portal/models/workload"
 )
 
@@ -100,6 +101,11 @@ func TestTrustRule(t *testing.T) {
 		table := usage.one("table", "Exchanges").text()
 		if !strings.Contains(table, "Accepted") || !strings.Contains(table, "Refused: environment is <b>staging</b>") || !strings.Contains(table, "203.0.113.9") {
 			t.Errorf("the table says %q", table)
+		}
+		access := widget.AccessClaims{AccountID: key.AccountID, KeyID: key.ID, Rule: *key.TrustVersion}
+		modelstest.Value(c.store.API.AuthenticateAccess(t.Context(), access, models.Source{}))(t)
+		if file := c.get("/usage/export?key=" + key.ID.String()).is(http.StatusOK).body; !strings.Contains(file, `","production","","1","0"`) {
+			t.Errorf("the file of its usage is %s", file)
 		}
 		v.post(path, trusting("claim.environment", "a*")).is(http.StatusUnprocessableEntity).says("Wildcards are not supported")
 		v.post(path+"/preview", trusting("claim.environment", "staging")).is(http.StatusOK).says("in environment staging")

@@ -287,13 +287,17 @@ func (p *usagePages) export(c *gin.Context) (err error) {
 
 // usageLines returns a line for each hour or day that a key was used or had calls.
 func usageLines(usage models.KeyUsage, starts []time.Time, seconds map[time.Time]int64, voice bool) (lines string) {
+	masked := ""
+	if !usage.IsWorkload() { // as in the export of Activity
+		masked = usage.Masked()
+	}
 	for i, start := range starts {
 		requests, refusals := usage.Requests[i], usage.Refusals[i]
 		if requests+refusals+seconds[start] == 0 {
 			continue
 		}
 		cells := []string{
-			start.Format(time.RFC3339), usage.ID.String(), usage.Label, usage.Masked(),
+			start.Format(time.RFC3339), usage.ID.String(), usage.Label, masked,
 			strconv.FormatInt(requests, 10), strconv.FormatInt(refusals, 10),
 		}
 		if voice {
