@@ -4,20 +4,13 @@ package pages
 func (k Keys) TrustWorkload(platform string) Area {
 	choice := k.find("radio", "Workload identity (no secret)")
 	k.must(choice.Check(), "choose a key without a secret")
-	k.proceed()
-	k.Expect("combobox", "Provider")
 	k.Choose("Provider", platform)
-	k.proceed()
-	k.Expect("textbox", "Issuer")
-	return k.Area
-}
-
-// proceed shows the fields of what was chosen. With JavaScript, the choice has done so.
-func (k Keys) proceed() {
-	if !k.JavaScript {
+	if !k.JavaScript { // otherwise the choice shows the fields
 		k.Click("Continue")
 		k.settled()
 	}
+	k.Expect("textbox", "Issuer")
+	return k.Area
 }
 
 // Trust is the page of the trust rule of a key.
