@@ -14,7 +14,8 @@ const MinContrast = 4.5
 
 // Shades are the colors that replace those of the style sheet in one color scheme.
 type Shades struct {
-	Accent Color // of links and of the background of the main button
+	Accent Color // of the background of the main button
+	Text   Color // of links: Accent, or a shade that can be read on every background
 	Strong Color // under the pointer, and on Soft
 	Soft   Color // the background of the current entry
 	On     Color // of text on Accent and on Strong
@@ -23,9 +24,10 @@ type Shades struct {
 // Accent is an accent color for both color schemes.
 type Accent struct{ Light, Dark Shades }
 
-// The backgrounds of the style sheet on which text in the accent color stands.
+// The backgrounds of the style sheet on which text in the accent color stands. The first one is
+// that of the page.
 var (
-	lightPages = []Color{mustParse("#ffffff"), mustParse("#fafaf8"), mustParse("#f5f5f1"), mustParse("#f3f3ef"), mustParse("#ecece6")}
+	lightPages = []Color{mustParse("#fafaf8"), mustParse("#ffffff"), mustParse("#f5f5f1"), mustParse("#f3f3ef"), mustParse("#ecece6")}
 	darkPages  = []Color{mustParse("#121514"), mustParse("#171b19"), mustParse("#1b1f1d"), mustParse("#151917"), mustParse("#262c29")}
 )
 
@@ -42,14 +44,15 @@ func NewAccent(value string) (*Accent, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found := leastContrast(accent, append(lightPages, white)); found < MinContrast {
+	if found := leastContrast(accent, []Color{lightPages[0], white}); found < MinContrast {
 		return nil, fmt.Errorf("%s is too light: text in it on the page has a contrast of %.1f, and %.1f is needed; choose a darker color",
 			value, math.Floor(found*10)/10, MinContrast)
 	}
-	light := Shades{Accent: accent, Strong: accent.mixed(black, 0.2), Soft: accent.mixed(white, 0.9), On: white}
-	for contrast(light.Strong, light.Soft) < MinContrast {
-		light.Strong = light.Strong.mixed(black, 0.1)
+	light := Shades{Accent: accent, Text: accent, Soft: accent.mixed(white, 0.9), On: white}
+	for share := 0.0; leastContrast(light.Text, append(lightPages, light.Soft)) < MinContrast; share += 0.02 {
+		light.Text = accent.mixed(black, share)
 	}
+	light.Strong = light.Text.mixed(black, 0.2)
 	dark := Shades{Accent: accent, Soft: accent.mixed(darkPages[0], 0.75), On: accent.mixed(black, 0.85)}
 	for share := 0.0; leastContrast(dark.Accent, append(darkPages, dark.Soft, dark.On)) < MinContrast; share += 0.02 {
 		if share > 1 {
@@ -57,7 +60,7 @@ func NewAccent(value string) (*Accent, error) {
 		}
 		dark.Accent = accent.mixed(white, share)
 	}
-	dark.Strong = dark.Accent.mixed(white, 0.3)
+	dark.Text, dark.Strong = dark.Accent, dark.Accent.mixed(white, 0.3)
 	return &Accent{light, dark}, nil
 }
 
@@ -68,11 +71,11 @@ func (a *Accent) Stylesheet() string {
 	return "@media screen { :root { " + a.Light.declarations() + " } }\n" +
 		"@media screen and (prefers-color-scheme: dark) { :root { " + a.Dark.declarations() + " } }\n" +
 		"@media screen and (forced-colors: active) { :root { " +
-		"--accent: LinkText; --accent-strong: LinkText; --accent-soft: Canvas; --on-accent: Canvas; } }\n"
+		"--accent: LinkText; --accent-text: LinkText; --accent-strong: LinkText; --accent-soft: Canvas; --on-accent: Canvas; } }\n"
 }
 
 func (s Shades) declarations() string {
-	return fmt.Sprintf("--accent: %s; --accent-strong: %s; --accent-soft: %s; --on-accent: %s;", s.Accent, s.Strong, s.Soft, s.On)
+	return fmt.Sprintf("--accent: %s; --accent-text: %s; --accent-strong: %s; --accent-soft: %s; --on-accent: %s;", s.Accent, s.Text, s.Strong, s.Soft, s.On)
 }
 
 // Color is an sRGB color.

@@ -101,7 +101,7 @@ func TestAccentHasContrast(t *testing.T) {
 				value := "#" + strings.Join([]string{hex(r * 51), hex(g * 51), hex(b * 51)}, "")
 				accent, err := brand.NewAccent(value)
 				least := 21.0
-				for _, page := range backgrounds(t, false) {
+				for _, page := range []string{"#ffffff", backgrounds(t, false)[0]} {
 					least = min(least, ratio(t, value, page))
 				}
 				if (err == nil) != (least >= 4.5) {
@@ -117,10 +117,13 @@ func TestAccentHasContrast(t *testing.T) {
 				}{{accent.Light, backgrounds(t, false)}, {accent.Dark, backgrounds(t, true)}} {
 					s := scheme.shades
 					pairs := [][2]string{
-						{s.On.String(), s.Accent.String()}, {s.On.String(), s.Strong.String()}, {s.Strong.String(), s.Soft.String()},
+						{s.On.String(), s.Accent.String()},
+						{s.On.String(), s.Strong.String()},
+						{s.Text.String(), s.Soft.String()},
+						{s.Strong.String(), s.Soft.String()},
 					}
 					for _, page := range scheme.pages {
-						pairs = append(pairs, [2]string{s.Accent.String(), page}, [2]string{s.Strong.String(), page})
+						pairs = append(pairs, [2]string{s.Text.String(), page}, [2]string{s.Strong.String(), page})
 					}
 					for _, pair := range pairs {
 						if found := ratio(t, pair[0], pair[1]); found < 4.5 {
@@ -142,6 +145,16 @@ func ratio(t *testing.T, a, b string) float64 {
 	t.Helper()
 	x, y := luminance(t, a), luminance(t, b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// Links are darker than the accent where it can be read on the page, but not on all backgrounds.
+func TestAccentIsUsedAsItIs(t *testing.T) {
+	for value, darker := range map[string]bool{"#0b6b4e": false, "#2563eb": true} {
+		accent := modelstest.Value(brand.NewAccent(value))(t)
+		if light := accent.Light; light.Accent.String() != value || (light.Text != light.Accent) != darker {
+			t.Errorf("%s has the shades %v", value, light)
+		}
+	}
 }
 
 func TestAccentThatIsNoColor(t *testing.T) {
