@@ -46,7 +46,7 @@ var columns = map[string]map[fate]string{
 	"agents": {kept: "id account_id created_at paused_at", searched: "name"},
 	"api_keys": {
 		kept: "id account_id key_hash last_four form_id replaces_id created_by created_at revoked_at leak_reporter expires_at lifetime " +
-			"expiry_warned_at expiry_recorded unused_policy unused_check_at unused_since unused_warned_at unused_warnings agents limits access credential trust_version",
+			"expiry_warned_at expiry_recorded unused_policy unused_check_at unused_since unused_warned_at unused_warnings unused_mailed agents limits access credential trust_version",
 		searched: "label leak_url note revocation_reason",
 		ofOthers: "networks trust trust_pins",
 	},

@@ -21,13 +21,10 @@ const (
 	// unusedBatch limits the keys of each kind that one round looks at. The next round
 	// continues.
 	unusedBatch = 200
-
-	// ShortestUnusedLifetime is the least time after which unused keys are revoked.
-	ShortestUnusedLifetime = 30 * Day
 )
 
 // unusedLifetimes are the choices of an account.
-var unusedLifetimes = []time.Duration{ShortestUnusedLifetime, 90 * Day, 180 * Day, 365 * Day}
+var unusedLifetimes = []time.Duration{30 * Day, 90 * Day, 180 * Day, 365 * Day}
 
 // unusedKey is a key and what is known about its revocation for lack of use.
 type unusedKey struct {
@@ -46,9 +43,13 @@ type unusedKey struct {
 	UnusedSince    *time.Time // the start of the 14 days before the revocation; nil: not yet
 	UnusedWarnedAt *time.Time // when the last mails were queued
 	UnusedWarnings int        // the number of times that mails were queued
+	UnusedMailed   int        // those of them that somebody got
 
 	LastUsedAt *time.Time `bun:",scanonly"`
 }
+
+// unusedState are the columns of the state.
+var unusedState = []string{"unused_policy", "unused_check_at", "unused_since", "unused_warned_at", "unused_warnings", "unused_mailed"}
 
 // unusedStep is what is due for an unused key.
 type unusedStep int
@@ -61,7 +62,7 @@ const (
 
 // reset starts anew.
 func (u *unusedKey) reset() {
-	u.UnusedSince, u.UnusedWarnedAt, u.UnusedWarnings = nil, nil, 0
+	u.UnusedSince, u.UnusedWarnedAt, u.UnusedWarnings, u.UnusedMailed = nil, nil, 0, 0
 }
 
 // next returns what is due now, and sets the state after that and the time of the next look. A key
@@ -76,12 +77,16 @@ func (u *unusedKey) next(now time.Time, lifetime time.Duration, mail bool) unuse
 	if u.LastUsedAt != nil && u.LastUsedAt.After(used) {
 		used = *u.LastUsedAt
 	}
+	if mail { // what nobody got is sent again
+		u.UnusedWarnings = min(u.UnusedWarnings, u.UnusedMailed)
+	}
 	if since := u.UnusedSince; since != nil && (used.After(*since) || mail && u.UnusedWarnings == 0) {
 		u.reset()
 	}
 	end := used.Add(lifetime)
 	if u.UnusedSince == nil {
-		if begin := end.Add(-firstUnusedMail); now.Before(begin) {
+		// With a short lifetime, no mail is about a key that is used every day.
+		if begin := latest(end.Add(-firstUnusedMail), used.Add(Day)); now.Before(begin) {
 			u.UnusedCheckAt = &begin
 			return unusedWait
 		}
@@ -246,7 +251,7 @@ func (k *Keys) RevokeUnused(ctx context.Context) error {
 func (k *Keys) postponeUnused(ctx context.Context, ids []uuid.UUID) error {
 	check := k.db.Now().Add(unusedMargin)
 	key := unusedKey{UnusedPolicy: k.unusedLifetime, UnusedCheckAt: &check}
-	_, err := k.db.NewUpdate().Model(&key).Column("unused_policy", "unused_check_at", "unused_since", "unused_warned_at", "unused_warnings").
+	_, err := k.db.NewUpdate().Model(&key).Column(unusedState...).
 		Where("api_key.id IN (?)", bun.List(ids)).Exec(ctx)
 	return failed("postpone unused API keys", err)
 }
@@ -303,6 +308,10 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 	if err != nil {
 		return nil, err
 	}
+	waiting, err := unusedMailsWait(ctx, tx, accountID)
+	if err != nil {
+		return nil, err
+	}
 	var mailed []uuid.UUID
 	former := slices.Clone(keys)
 	for i := range keys {
@@ -316,6 +325,11 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 			key.reset()
 			tomorrow := now.Add(Day)
 			key.UnusedCheckAt = &tomorrow
+			continue
+		}
+		if waiting && key.UnusedMailed < key.UnusedWarnings {
+			retry := now.Add(unusedMargin)
+			key.UnusedCheckAt = &retry
 			continue
 		}
 		switch key.next(now, k.UnusedLifetime(account), tx.db.mail) {
@@ -336,8 +350,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 			key = former[i]
 			key.UnusedPolicy, key.UnusedCheckAt = k.unusedLifetime, &retry
 		}
-		err := tx.Update(ctx, &key, "unused_policy", "unused_check_at", "unused_since", "unused_warned_at", "unused_warnings")
-		if err != nil {
+		if err := tx.Update(ctx, &key, unusedState...); err != nil {
 			return nil, err
 		}
 	}
@@ -368,6 +381,18 @@ func queueUnusedMails(ctx context.Context, tx Tx, accountID uuid.UUID, keys []uu
 	return queueMails(ctx, tx, mails)
 }
 
+// unusedMailsWait reports whether mails about unused keys of an account are in the outbox.
+func unusedMailsWait(ctx context.Context, tx Tx, accountID uuid.UUID) (bool, error) {
+	return tx.NewSelect().Model((*Mail)(nil)).Where("mail.account_id = ? AND mail.kind = ?", accountID, MailKeysUnused).Exists(ctx)
+}
+
+// unusedMailSent records that somebody got a mail about unused keys.
+func unusedMailSent(ctx context.Context, db bun.IDB, mail Mail) error {
+	_, err := db.NewUpdate().Model((*unusedKey)(nil)).Set("unused_mailed = unused_warnings").
+		Where("api_key.account_id = ? AND api_key.unused_warned_at = ?", mail.AccountID, mail.CreatedAt).Exec(ctx)
+	return err
+}
+
 // revokeUnused revokes a key of an account, unless it was used since or mails about it still wait.
 func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error {
 	return k.db.InTx(ctx, "revoke unused API key", func(ctx context.Context, tx Tx) error {
@@ -394,7 +419,7 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 		if keys[0].next(now, lifetime, tx.db.mail) != unusedRevoke {
 			return nil
 		}
-		waiting, err := tx.NewSelect().Model((*Mail)(nil)).Where("mail.account_id = ? AND mail.kind = ?", accountID, MailKeysUnused).Exists(ctx)
+		waiting, err := unusedMailsWait(ctx, tx, accountID)
 		if err != nil || waiting {
 			return err
 		}

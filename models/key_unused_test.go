@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -29,11 +30,20 @@ func (f *fixture) age(t *testing.T, key models.Key, by time.Duration) {
 	}
 	f.exec(t, "UPDATE api_keys SET created_at = ?, unused_check_at = ?, unused_since = ?, unused_warned_at = ? WHERE id = ?",
 		state.CreatedAt, state.UnusedCheckAt, state.UnusedSince, state.UnusedWarnedAt, key.ID)
+	if state.UnusedWarnedAt != nil {
+		f.exec(t, "UPDATE outbox SET created_at = ? WHERE kind = ? AND account_id = ?", state.UnusedWarnedAt, models.MailKeysUnused, key.AccountID)
+	}
 }
 
 // unusedMails sends all mails and returns those about unused keys, each as its recipient and the
 // labels of the keys.
 func (f *fixture) unusedMails(t *testing.T) (mails []string) {
+	t.Helper()
+	return f.claimUnused(t, f.Outbox.Sent)
+}
+
+// claimUnused is unusedMails, but calls done in place of sending.
+func (f *fixture) claimUnused(t *testing.T, done func(context.Context, models.Mail) error) (mails []string) {
 	t.Helper()
 	for {
 		mail, _, err := f.Outbox.Claim(t.Context())
@@ -42,7 +52,7 @@ func (f *fixture) unusedMails(t *testing.T) (mails []string) {
 			return mails
 		}
 		must(t, err)
-		must(t, f.Outbox.Sent(t.Context(), mail))
+		must(t, done(t.Context(), mail))
 		if mail.Kind == models.MailKeysUnused {
 			line := mail.Recipient
 			for _, key := range mail.Keys {
@@ -189,6 +199,79 @@ func TestUnusedKeysAreRevokedWithoutMail(t *testing.T) {
 		f.age(t, key, 2*time.Hour)
 		unusedRound(t, mailing)
 		f.expectRevoked(t, "after both mails", key, true)
+	})
+}
+
+// A mail that was given up does not count, unless another recipient has got it.
+func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		f.Store = f.open(t, models.Options{Mail: true})
+		c := f.customer(t)
+		creator := f.member(t, c, models.RoleMember)
+		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+		key, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, models.UserActor(creator.ID, ""))
+		f.unusedMails(t)
+		giveUp := func(ctx context.Context, mail models.Mail) error { return errOf(f.Outbox.Failed(ctx, mail, true)) }
+		toOwner := func(ctx context.Context, mail models.Mail) error {
+			if mail.Recipient == creator.Email {
+				return giveUp(ctx, mail)
+			}
+			return f.Outbox.Sent(ctx, mail)
+		}
+		for _, step := range []struct {
+			name  string
+			after time.Duration
+			mails int
+			done  func(context.Context, models.Mail) error
+		}{
+			{"14 days before", 16 * models.Day, 2, giveUp},
+			{"the first mail again", 11 * models.Day, 2, toOwner},
+			{"11 days after that", 11*models.Day + time.Minute, 2, giveUp},
+			{"the second mail again", 3*models.Day + 2*time.Hour, 2, toOwner},
+			{"3 days after that", 3*models.Day + 30*time.Minute, 0, giveUp},
+		} {
+			f.age(t, key, step.after)
+			unusedRound(t, f.Store)
+			f.expectRevoked(t, step.name, key, false)
+			if mails := f.claimUnused(t, step.done); len(mails) != step.mails {
+				t.Errorf("%s: mails %q", step.name, mails)
+			}
+		}
+		f.age(t, key, time.Hour)
+		unusedRound(t, f.Store)
+		f.expectRevoked(t, "at the end", key, true)
+	})
+}
+
+// No mail is about a key that is used every day, and no key is revoked within 14 days.
+func TestShortLifetimeOfUnusedKeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		f.Store = f.open(t, models.Options{Mail: true, KeyUnusedLifetime: models.Day})
+		c := f.customer(t)
+		key := errless(f.key(t, c))
+		f.unusedMails(t)
+		for _, step := range []struct {
+			name  string
+			after time.Duration
+			mails int
+		}{
+			{"within a day", 23 * time.Hour, 0},
+			{"after a day", 2 * time.Hour, 1},
+			{"13 days later", 13 * models.Day, 1},
+			{"16 days later", 3 * models.Day, 0},
+		} {
+			f.age(t, key, step.after)
+			unusedRound(t, f.Store)
+			f.expectRevoked(t, step.name, key, false)
+			if mails := f.unusedMails(t); len(mails) != step.mails {
+				t.Errorf("%s: mails %q", step.name, mails)
+			}
+		}
+		f.age(t, key, 2*time.Hour)
+		unusedRound(t, f.Store)
+		f.expectRevoked(t, "after two mails", key, true)
 	})
 }
 

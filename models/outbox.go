@@ -123,6 +123,11 @@ func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string,
 
 // Sent deletes a mail that has been sent.
 func (o *Outbox) Sent(ctx context.Context, mail Mail) error {
+	if mail.Kind == MailKeysUnused {
+		if err := unusedMailSent(ctx, o.db, mail); err != nil {
+			return failed("record a sent mail", err)
+		}
+	}
 	return failed("delete a sent mail", deleteMail(ctx, o.db, mail))
 }
 

@@ -83,8 +83,7 @@ type Options struct {
 	// KeyMaxLifetime is the longest time until a new API key expires; 0: no limit.
 	KeyMaxLifetime time.Duration
 	// KeyUnusedLifetime is the time without a use after which keys are revoked, unless their
-	// account has chosen a shorter one, at least [ShortestUnusedLifetime]; 0: only if it has
-	// chosen one.
+	// account has chosen a shorter one; 0: only if it has chosen one.
 	KeyUnusedLifetime time.Duration
 	// ReportDelay is how old an activity is before reports have it; 0 means 30 s, and only
 	// tests need another.

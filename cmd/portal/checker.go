@@ -19,7 +19,6 @@ import (
 	"portal/handlers/brand"
 	"portal/handlers/mailer"
 	"portal/handlers/middleware"
-	"portal/models"
 	"portal/models/database"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -93,17 +92,6 @@ func (c *checker) days(name, value string) time.Duration {
 		return 0
 	}
 	return time.Duration(int(n)*hours) * time.Hour
-}
-
-// unusedLifetime parses PORTAL_KEY_UNUSED_LIFETIME. Mails are sent 14 days before, so a shorter one
-// would warn about keys in use.
-func (c *checker) unusedLifetime(value string) time.Duration {
-	const name = "PORTAL_KEY_UNUSED_LIFETIME"
-	lifetime := c.days(name, value)
-	if lifetime != 0 && lifetime < models.ShortestUnusedLifetime {
-		c.add(name, "%q is too short; write at least %s", value, models.WholeDays(models.ShortestUnusedLifetime))
-	}
-	return lifetime
 }
 
 // short formats a duration without the trailing zeros of Duration.String, such as 1h for 1h0m0s.

@@ -38,7 +38,7 @@ type config struct {
 	SessionIdle       string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends. Default: ${default}."`
 	SessionMax        string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
 	KeyMaxLifetime    string `env:"PORTAL_KEY_MAX_LIFETIME" placeholder:"DAYS" help:"Longest time until a new API key expires, in whole days or hours, such as 90d or 8760h. Default: keys need no expiry."`
-	KeyUnusedLifetime string `env:"PORTAL_KEY_UNUSED_LIFETIME" placeholder:"DAYS" help:"Time without a use after which an API key is revoked, at least 30d, unless its account has chosen a shorter one. Default: only accounts that choose it."`
+	KeyUnusedLifetime string `env:"PORTAL_KEY_UNUSED_LIFETIME" placeholder:"DAYS" help:"Time without a use after which an API key is revoked, in whole days or hours, such as 90d, unless its account has chosen a shorter one. Default: only accounts that choose it."`
 	MetricsAddr       string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus, and of health checks. Default: off."`
 	LogLevel          string `env:"PORTAL_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default: ${default}."`
 
@@ -155,7 +155,7 @@ func (c *config) parse() (settings, error) {
 		sessionIdle:       check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
 		sessionMax:        check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
 		keyMaxLifetime:    check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
-		keyUnusedLifetime: check.unusedLifetime(c.KeyUnusedLifetime),
+		keyUnusedLifetime: check.days("PORTAL_KEY_UNUSED_LIFETIME", c.KeyUnusedLifetime),
 		signInLimit:       check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
 		passwordsOff:      check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on"),
 		liveKit:           check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),

@@ -127,7 +127,7 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_TRUSTED_PROXIES":         {[]string{"10.0.0.0/8, fd00::/8"}, []string{"10.0.0.1", "10.0.0.0/33"}},
 	"PORTAL_SESSION_IDLE":            {nil, []string{"half a day", "0s"}},
 	"PORTAL_SESSION_MAX":             {[]string{"1s"}, []string{"-1h"}},
-	"PORTAL_KEY_UNUSED_LIFETIME":     {[]string{"90d", "720h"}, []string{"90", "29d", "719h", "-1d", "36501d"}},
+	"PORTAL_KEY_UNUSED_LIFETIME":     {[]string{"90d", "720h", "1d", "1h"}, []string{"90", "0d", "1.5d", "-1d", "36501d"}},
 	"PORTAL_KEY_MAX_LIFETIME":        {[]string{"90d", "8760h"}, []string{"90", "0d", "1.5h", "-1d", "36501d"}},
 	"PORTAL_METRICS_ADDR":            {[]string{"127.0.0.1:9090"}, []string{"localhost:http", "127.0.0.1:8080"}},
 	"PORTAL_LOG_LEVEL":               {[]string{"debug", "error"}, []string{"loud", "INFO+1"}},

@@ -94,13 +94,14 @@ CREATE TABLE api_keys (
     expiry_recorded smallint NOT NULL DEFAULT 0,
     -- The nanoseconds of PORTAL_KEY_UNUSED_LIFETIME when it was last looked whether the key is
     -- unused; negative if that is to be done anew. Then the time of the next look, NULL: never, the
-    -- start of the 14 days before the revocation, and when and how often mails about it were
-    -- queued.
+    -- start of the 14 days before the revocation, when and how often mails about it were queued,
+    -- and how many times somebody got them.
     unused_policy bigint NOT NULL DEFAULT -1,
     unused_check_at timestamptz,
     unused_since timestamptz,
     unused_warned_at timestamptz,
     unused_warnings smallint NOT NULL DEFAULT 0,
+    unused_mailed smallint NOT NULL DEFAULT 0,
     -- JSON lists: the ids of the agents that the key reaches, and the networks (CIDR) that it is
     -- accepted from. NULL: all of them.
     agents      text,
