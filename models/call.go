@@ -146,6 +146,7 @@ func (c *Call) join(v livekit.Visitor, stale bool) {
 	visitor.First = earlier(visitor.First, v.JoinedAt)
 	if newer {
 		visitor.Joined, visitor.ID, visitor.Left, visitor.Reason = v.JoinedAt, v.ID, nil, ""
+		c.UnseenSince = nil
 	}
 	c.derive()
 }

@@ -23,6 +23,9 @@ const (
 	roundTick = time.Second
 	// idleInterval is the time between two rounds while nothing asks for [busyInterval].
 	idleInterval = 30 * time.Second
+	// roundEarly is how much earlier a round is due than its interval says, so that it runs at the
+	// nearest tick and not at the one after it.
+	roundEarly = roundTick / 2
 	// minInterval is the shortest time between two lists, however often something changes.
 	minInterval = 900 * time.Millisecond
 	// roundLease is how long a round belongs to an instance: longer than a round takes.
@@ -35,9 +38,11 @@ const (
 	// watchLife is how long tokens can be valid that were issued before access changed, even if
 	// the clocks of the portal and of LiveKit differ.
 	watchLife = widget.MaxTTL + 2*time.Minute
-	// unseenFor is how long a room must be missing from lists until its call has ended: nearly
-	// the time between three lists, so that lists that follow each other quickly do not count.
-	unseenFor = 2*busyInterval - time.Second
+	// listGap is the shortest time between two lists, both without a room, that end its call, so
+	// that lists that follow each other quickly do not count.
+	listGap = busyInterval - roundTick
+	// unseenFor is how long the room of a call is missing from such quick lists until it has ended.
+	unseenFor = 2*busyInterval - roundTick
 	// settling is the time after which LiveKit's lists count a visitor who has come or left.
 	settling = 10 * time.Second
 	// maxRoomsOfKey limits the rooms of a key that a round reads: the oldest.
@@ -64,6 +69,7 @@ type callRound struct {
 	Now          time.Time `bun:",scanonly"`
 	CurrentEpoch []byte    `bun:",scanonly"`
 	Expired      bool      `bun:",scanonly"` // a key has expired since CheckedAt
+	Open         bool      `bun:",scanonly"` // a call goes on
 }
 
 // runRegularly runs rounds until ctx ends. Because the next round tries again, it logs only the
@@ -109,7 +115,7 @@ func (c *Calls) runRound(ctx context.Context, early bool) (ran bool, err error) 
 	changed := !bytes.Equal(round.Epoch, round.CurrentEpoch) || round.Expired
 	next := callRound{
 		Round: round.Round, CheckedAt: round.Now, Epoch: round.CurrentEpoch, ListedAt: round.ListedAt, WatchUntil: round.WatchUntil,
-		DueAt: round.Now.Add(busyInterval), LeaseUntil: round.Now,
+		DueAt: round.Now.Add(busyInterval - roundEarly), LeaseUntil: round.Now,
 	}
 	if changed {
 		next.WatchUntil = round.Now.Add(watchLife)
@@ -129,7 +135,7 @@ func (c *Calls) runRound(ctx context.Context, early bool) (ran bool, err error) 
 	case err != nil:
 		next.DueAt = listed.Add(roundTick)
 	case !busy && !listed.Before(next.WatchUntil):
-		next.DueAt = listed.Add(idleInterval)
+		next.DueAt = listed.Add(idleInterval - roundEarly)
 	}
 	return true, errors.Join(err, c.endRound(ctx, next))
 }
@@ -142,9 +148,13 @@ func (c *Calls) beginRound(ctx context.Context, early bool) (round callRound, du
 		Where("revoked_at IS NULL AND expires_at IS NOT NULL AND expires_at > r.checked_at AND expires_at <= ?", c.db.clock())
 	query := c.db.NewSelect().Model(&round).ColumnExpr("?TableColumns").
 		ColumnExpr("? AS now, e.value AS current_epoch, EXISTS (?) AS expired", c.db.clock(), expired).
+		ColumnExpr("EXISTS (?) AS open", c.db.NewSelect().Table("calls").ColumnExpr("1").Where("ended_at IS NULL")).
 		Join("CROSS JOIN auth_epoch AS e")
 	if err := c.db.onPrimary(query).Scan(ctx); err != nil {
 		return round, false, noRows(err, nil) // a standby
+	}
+	if begun := round.LeaseUntil.Add(busyInterval - roundEarly); round.Open && begun.Before(round.DueAt) {
+		round.DueAt = begun // an event has begun a call since the last round
 	}
 	due = early || round.Expired || !round.Now.Before(round.DueAt) || !bytes.Equal(round.Epoch, round.CurrentEpoch)
 	leased := round.Now.Before(round.LeaseUntil) && round.LeaseUntil.Sub(round.Now) <= roundLease
@@ -277,10 +287,11 @@ func sortedSet(ids map[uuid.UUID]struct{}) []uuid.UUID {
 // mergeList inserts the calls that only the list has seen, continues those that it has seen again,
 // and ends those that are missing in two lists in a row.
 func (w *roundWork) mergeList(ctx context.Context) error {
-	seen := map[string]bool{}
+	listed, seen := map[string]bool{}, map[string]bool{}
 	var begun []Call
 	var changed []uuid.UUID
 	for _, room := range w.rooms {
+		listed[room.ID] = true
 		key, known := w.access.keys[room.KeyID]
 		if room.Empty || !known {
 			continue
@@ -296,7 +307,7 @@ func (w *roundWork) mergeList(ctx context.Context) error {
 		}
 	}
 	for id, call := range w.open {
-		if !seen[id] && w.now.Sub(call.lastJoined()) >= settling {
+		if !listed[id] || !seen[id] && w.now.Sub(call.lastReported()) >= settling {
 			changed = append(changed, call.ID)
 		}
 	}
@@ -341,15 +352,15 @@ func (w *roundWork) see(call *Call, seen map[string]bool) {
 			since = later(since, *w.round.ListedAt)
 		}
 		call.UnseenSince = &since
-	case w.now.Sub(*call.UnseenSince) >= unseenFor:
+	case w.round.ListedAt != nil && w.now.Sub(*w.round.ListedAt) >= listGap, w.now.Sub(*call.UnseenSince) >= unseenFor:
 		call.end(*call.UnseenSince, cmp.Or(call.Ending, EndUnknown))
 		delete(w.open, call.RoomID)
 	}
 }
 
-// lastJoined returns when the last visitor was connected, as far as it is known.
-func (c *Call) lastJoined() time.Time {
-	at := c.StartedAt
+// lastReported returns when the last visitor was connected of whom LiveKit has reported that, or
+// the zero time: lists count the others already.
+func (c *Call) lastReported() (at time.Time) {
 	for _, v := range c.Visitors {
 		at = later(at, v.Joined)
 	}

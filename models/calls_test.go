@@ -2,12 +2,17 @@ package models_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -234,6 +239,125 @@ func TestListsBeginAndEndCalls(t *testing.T) {
 			t.Errorf("the ended call: %+v", ended)
 		}
 		f.checkCount(t, 2, "SELECT sum(calls) FROM call_totals WHERE subject_id = ?", key.ID)
+	})
+}
+
+// roomLists is a LiveKit server whose lists of a key's rooms the test writes.
+type roomLists struct {
+	*fixture
+	customer customer
+	agent    models.Agent
+	key      models.Key
+
+	rooms    atomic.Value // JSON
+	requests atomic.Int64
+}
+
+func eachDatabaseWithLists(t *testing.T, run func(t *testing.T, l *roomLists)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		l := &roomLists{}
+		l.rooms.Store("[]")
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			l.requests.Add(1)
+			_, _ = fmt.Fprintf(w, `{"rooms": %s}`, l.rooms.Load())
+		}))
+		t.Cleanup(server.Close)
+		address := modelstest.Value(url.Parse(server.URL))(t)
+		l.fixture = newFixture(t, databaseURL, models.Options{LiveKit: livekit.New(livekit.Options{URL: address}), Now: time.Now})
+		l.customer = l.fixture.customer(t)
+		l.agent, l.key = l.fixture.agent(t, l.customer), errless(l.fixture.key(t, l.customer))
+		run(t, l)
+	})
+}
+
+// list runs a round so long after the last one. The list has these numbers of visitors by the
+// number of the room, which is two minutes old. No other round is due.
+func (l *roomLists) list(t *testing.T, after time.Duration, visitors map[int]int) {
+	t.Helper()
+	created := strconv.FormatInt(time.Now().Add(-2*time.Minute).UnixMilli(), 10)
+	rooms := []map[string]any{}
+	for n, count := range visitors {
+		room := joined(l.agent, l.key, n).Room
+		rooms = append(rooms, map[string]any{"sid": room.ID, "name": room.Name, "num_participants": count, "creation_time": "0", "creation_time_ms": created})
+	}
+	l.rooms.Store(string(modelstest.Value(json.Marshal(rooms))(t)))
+	eventually(t, "a round runs", func() bool {
+		now := time.Now().UTC()
+		l.exec(t, "UPDATE call_rounds SET listed_at = ?, due_at = ?, lease_until = ?, epoch = (SELECT value FROM auth_epoch)",
+			now.Add(-after), now.Add(time.Hour), now.Add(time.Hour))
+		return modelstest.Value(l.RunRound(t.Context()))(t)
+	})
+}
+
+// Two lists in a row without a visitor in a call's room end it, unless they follow each other
+// quickly or the visitor has just come, because lists count a visitor late.
+func TestListsWithoutARoomEndItsCall(t *testing.T) {
+	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
+		event := joined(l.agent, l.key, 2)
+		event.Visitor.JoinedAt = time.Now()
+		must(t, l.Calls.Report(t.Context(), event))
+		for _, step := range []struct {
+			after    time.Duration
+			visitors map[int]int
+			open     string // rooms
+		}{
+			{5 * time.Second, map[int]int{1: 1, 2: 1, 3: 0}, "12"},
+			{5 * time.Second, map[int]int{2: 0}, "12"},
+			{time.Second, map[int]int{2: 0}, "12"},
+			{5 * time.Second, map[int]int{2: 0}, "2"},
+			{5 * time.Second, nil, "2"},
+			{5 * time.Second, nil, ""},
+		} {
+			l.list(t, step.after, step.visitors)
+			open := ""
+			for n := range 4 {
+				open += strings.Repeat(strconv.Itoa(n), l.count(t, "SELECT count(*) FROM calls WHERE ended_at IS NULL AND room_id = ?", joined(l.agent, l.key, n).Room.ID))
+			}
+			if open != step.open {
+				t.Errorf("%s after the last list, a list of %v: open are %q, want %q", step.after, step.visitors, open, step.open)
+			}
+		}
+	})
+}
+
+// A call that ended while the portal was stopped has ended at the last list before, not exactly,
+// until LiveKit reports the end.
+func TestCallsThatEndWhileThePortalIsStopped(t *testing.T) {
+	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
+		event := joined(l.agent, l.key, 1)
+		event.Visitor.JoinedAt = event.CreatedAt.Add(-2 * time.Minute)
+		must(t, l.Calls.Report(t.Context(), event))
+		l.list(t, 5*time.Second, map[int]int{1: 1, 2: 1, 3: 1})
+		began := time.Now()
+		l.list(t, time.Minute, map[int]int{3: 1})
+		until := time.Now()
+		l.list(t, 5*time.Second, map[int]int{3: 1})
+		last := func(at time.Time) bool {
+			return !at.Before(began.Add(-time.Minute-time.Millisecond)) && !at.After(until.Add(-time.Minute))
+		}
+		for _, call := range l.listed(t, l.customer, 1) {
+			if !call.Open() && (!last(*call.EndedAt) || call.Exact || call.EndReason != models.EndUnknown) {
+				t.Errorf("ended: %+v", call)
+			}
+		}
+		end := event.CreatedAt.Add(-40 * time.Second)
+		must(t, l.Calls.Report(t.Context(), left(event, end, "CLIENT_INITIATED")))
+		l.checkCount(t, 1, "SELECT count(*) FROM calls WHERE exact AND ended_at = ? AND end_reason = 'visitor_left'", end)
+	})
+}
+
+// Lists become frequent again when an event begins a call.
+func TestListsAreFrequentWhileACallIsOpen(t *testing.T) {
+	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
+		l.list(t, time.Minute, nil)
+		now := time.Now().UTC()
+		ago := now.Add(-10 * time.Second)
+		l.exec(t, "UPDATE call_rounds SET lease_until = ?, listed_at = ?, due_at = ?", ago, ago, now.Add(time.Hour))
+		before := l.requests.Load()
+		must(t, l.Calls.Report(t.Context(), joined(l.agent, l.key, 1)))
+		eventually(t, "a list is requested", func() bool { return l.requests.Load() > before })
 	})
 }
 
