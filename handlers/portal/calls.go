@@ -230,7 +230,10 @@ func (p *callPages) export(c *gin.Context) error {
 }
 
 func (p *callPages) exportedBatch(c *gin.Context, page models.CallPage) (calls []models.Call, err error) {
-	p.withDeadline(c, func() { calls, err = p.calls.List(c.Request.Context(), page) })
+	err = p.readExport(c, func() error {
+		calls, err = p.calls.List(c.Request.Context(), page)
+		return err
+	})
 	return calls, err
 }
 

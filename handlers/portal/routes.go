@@ -38,7 +38,7 @@ func (p *Portal) Register(r gin.IRouter) {
 		users.page("/calls/:id", p.calls.show)
 		users.page("/calls/:id/end", p.calls.newEnd)
 		users.change("/calls/:id/end", p.calls.createEnd)
-		signedIn.get(callsPath+"/export", p.calls.export)
+		signedIn.export(callsPath+"/export", p.calls.export)
 	}
 	users.page(usagePath, p.usage.show)
 	signedIn.export(usagePath+"/export", p.usage.export)

@@ -6,6 +6,9 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
 )
 
 // slowReaders is more requests than run at once.
@@ -93,10 +96,10 @@ func TestSlowReadersOfExportsHoldNoSlot(t *testing.T) {
 
 func TestAUserRunsTwoExportsAtATime(t *testing.T) {
 	t.Parallel()
-	s := sqliteSite(t, httpBase)
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{LiveKit: liveKitAway(t)})
 	c := s.customer(t)
 	c.stall(2, "/activity/export")
-	for _, path := range []string{"/activity/export", "/usage/export"} {
+	for _, path := range []string{"/activity/export", "/usage/export", "/calls/export"} {
 		third := c.get(path).is(http.StatusTooManyRequests)
 		third.saysWhenToRetry()
 		third.says("Two of your exports are still running")
