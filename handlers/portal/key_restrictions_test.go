@@ -368,7 +368,7 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 // Two users open the page of a key. The first one narrows the key, then the second one saves a
 // note.
 func TestStaleFormOfRestrictionsDoesNotWidenAKey(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
+	onVoiceSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		front := c.agent("Front desk")
 		bothVoices(t, func(t *testing.T, as voice) {
@@ -376,7 +376,7 @@ func TestStaleFormOfRestrictionsDoesNotWidenAKey(t *testing.T) {
 			key := c.key("production")
 			path, saved := "/api-keys/"+key.ID.String()+"/restrictions", "/api-keys#menu-"+key.ID.String()
 			page := c.get(path).is(http.StatusOK)
-			narrowed := page.saved("expires", "30", "networks", "192.0.2.0/24", "agent", front.ID.String(), "note", "the shop")
+			narrowed := page.saved("expires", "30", "networks", "192.0.2.0/24", "agent", front.ID.String(), "note", "the shop", "calls", "3")
 			narrowed.Set("agents", "only")
 			for range 2 { // a double click
 				v.post(path, narrowed).redirects(saved)
@@ -392,7 +392,7 @@ func TestStaleFormOfRestrictionsDoesNotWidenAKey(t *testing.T) {
 			refused := v.post(path, stale).is(http.StatusConflict)
 			alert := refused.one("alert", "This key was changed after you opened the form, so nothing was saved.")
 			alert.says("Expires "+templates.LastDay(*c.keys()[0].ExpiresAt).Format(time.DateOnly), "Agents Front desk",
-				"Allowed networks 192.0.2.0/24", "Note the shop")
+				"Allowed networks 192.0.2.0/24", "Calls at a time 3 Minutes a call No limit Minutes a month No limit", "Note the shop")
 			refused.one("textbox", "Note").exactly("ask Bob")
 			if _, expires := refused.options("Expires"); expires != "90 days" || !refused.one("radio", "All agents").has("checked") {
 				t.Error("the input is lost")
