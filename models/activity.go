@@ -124,7 +124,7 @@ const (
 type Activity struct {
 	bun.BaseModel `bun:"table:activities,alias:activity"`
 
-	ID        uuid.UUID `bun:",pk"`
+	ID        uuid.UUID `bun:",pk,type:uuid"`
 	AccountID uuid.UUID
 	ActorKind ActorKind
 	ActorID   *uuid.UUID // nil unless a user

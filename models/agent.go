@@ -11,7 +11,7 @@ import (
 type Agent struct {
 	bun.BaseModel `bun:"table:agents"`
 
-	ID        uuid.UUID `bun:",pk"`
+	ID        uuid.UUID `bun:",pk,type:uuid"`
 	AccountID uuid.UUID
 	Name      string
 	CreatedAt time.Time

@@ -20,6 +20,7 @@ type Erasures struct {
 	db     *DB
 	people *People
 	wake   chan struct{} // has an element if an erasure is to be finished in the background
+	busy   chan struct{} // has an element while a caller of Finish is at work
 }
 
 // FinishSoon lets the background finish the erasures that have begun.
@@ -109,8 +110,15 @@ func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 	}
 }
 
-// Finish finishes all erasures that have begun. Several callers may do so at the same time.
+// Finish finishes all erasures that have begun. If it is called again before it has returned, the
+// calls take turns. Several instances may do so at the same time.
 func (e *Erasures) Finish(ctx context.Context) error {
+	select {
+	case e.busy <- struct{}{}:
+		defer func() { <-e.busy }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	var begun []erasure
 	err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").OrderExpr("id").Limit(maintenanceBatch).Scan(ctx)
 	if err != nil {
@@ -148,7 +156,10 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 		{table: "limit_notices", key: "subject_id, month, percent", where: ofSubjects},
 		{table: "call_totals", key: "subject_id, day", where: ofSubjects},
 		{table: "calls", key: "id", where: "account_id = ?0"},
-		{table: "webhook_deliveries", key: "endpoint_id, event_id, event", where: "account_id = ?0"},
+		{
+			table: "webhook_deliveries", key: "endpoint_id, event_id, event",
+			where: "endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = ?0)",
+		},
 		{table: "webhook_endpoints", key: "id", where: "account_id = ?0"},
 		{table: "sessions", key: "id", where: ofUsers},
 		{table: "pending_sign_ins", key: "token_hash", where: ofUsers},
@@ -244,9 +255,11 @@ func (e *Erasures) finishUser(ctx context.Context, row erasure) error {
 	if err != nil {
 		return err
 	}
-	return eachPage(ctx, e.db, row.AccountID, func(activities []Activity) error {
-		return e.eraseFromActivities(ctx, row, texts, activities)
-	})
+	return rewrite(ctx, e.db, row.AccountID, func(a *Activity) bool {
+		before := *a
+		*a = eraseFrom(before, row.ID, texts)
+		return *a != before
+	}, "label", "former_label", "detail", "address")
 }
 
 // deleteAddressed deletes what is addressed to these emails or counts them.
@@ -271,25 +284,6 @@ func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, ema
 		}
 	}
 	return e.deleteHashed(ctx, hashes)
-}
-
-// eraseFromActivities removes the user from a page of the account's activities.
-func (e *Erasures) eraseFromActivities(ctx context.Context, row erasure, emails emailsInText, activities []Activity) error {
-	changed := slices.DeleteFunc(activities, func(a Activity) bool { return a == eraseFrom(a, row.ID, emails) })
-	if len(changed) == 0 {
-		return nil
-	}
-	return e.db.InTx(ctx, "erase a user from activities", func(ctx context.Context, tx Tx) error {
-		return tx.erasing(ctx, row.AccountID, func() error {
-			for _, activity := range changed {
-				activity = eraseFrom(activity, row.ID, emails)
-				if err := tx.Update(ctx, &activity, "label", "former_label", "detail", "address"); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
 }
 
 // collectEmails returns the emails of a user who is being erased. It stores them first: after a
@@ -320,24 +314,54 @@ func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails
 		_, err = e.db.NewUpdate().Model(&account).Column("name").WherePK().Exec(ctx)
 	}
 	return errors.Join(err,
-		replaceTexts(ctx, e.db, accountID, func(a *Agent) bool { return emails.replaceIn(&a.Name) }, "name"),
-		replaceTexts(ctx, e.db, accountID, func(k *Key) bool {
+		rewrite(ctx, e.db, accountID, func(a *Agent) bool { return emails.replaceIn(&a.Name) }, "name"),
+		rewrite(ctx, e.db, accountID, func(k *Key) bool {
 			return emails.replaceIn(&k.Label, &k.Note, &k.RevocationReason, &k.Leak.URL)
 		}, "label", "note", "revocation_reason", "leak_url"))
 }
 
-// replaceTexts writes these columns of the account's rows that replace has changed.
-func replaceTexts[T entry](ctx context.Context, db *DB, accountID uuid.UUID, replace func(*T) bool, columns ...string) error {
+// rewriteBatch is the number of rows that a transaction of an erasure changes.
+const rewriteBatch = 250
+
+// rewrite writes these columns of the account's rows that change has changed, in short transactions
+// with a pause for other writers.
+func rewrite[T entry](ctx context.Context, db *DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
 	return eachPage(ctx, db, accountID, func(rows []T) error {
+		var ids []uuid.UUID
 		for _, row := range rows {
-			if !replace(&row) {
-				continue
-			}
-			if _, err := db.NewUpdate().Model(&row).Column(columns...).WherePK().Exec(ctx); err != nil {
-				return err
+			if change(&row) {
+				ids = append(ids, row.id())
 			}
 		}
-		return nil
+		batches := slices.Collect(slices.Chunk(ids, rewriteBatch))
+		return inBatches(ctx, func() (int64, error) {
+			if len(batches) == 0 {
+				return 0, nil
+			}
+			batch := batches[0]
+			batches = batches[1:]
+			return int64(len(batch)), rewriteRows(ctx, db, accountID, batch, change, columns)
+		})
+	})
+}
+
+// rewriteRows reads rows again, because users or another erasure may have changed them, and writes
+// what change makes of them.
+func rewriteRows[T entry](ctx context.Context, db *DB, accountID uuid.UUID, ids []uuid.UUID, change func(*T) bool, columns []string) error {
+	return db.InTx(ctx, "erase a user from texts", func(ctx context.Context, tx Tx) error {
+		return tx.erasing(ctx, accountID, func() error {
+			var rows []T
+			query := tx.NewSelect().Model(&rows).Where("?TableAlias.id IN (?)", bun.List(ids)).OrderExpr("?TableAlias.id")
+			if err := db.locked(query, "NO KEY UPDATE").Scan(ctx); err != nil || len(rows) == 0 {
+				return err
+			}
+			for i := range rows {
+				change(&rows[i])
+			}
+			// For PostgreSQL the models name the type of their ids.
+			_, err := tx.NewUpdate().Model(&rows).Column(columns...).Bulk().Exec(ctx)
+			return err
+		})
 	})
 }
 

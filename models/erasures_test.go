@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -219,12 +220,62 @@ func TestErasureWaitsForLockedRows(t *testing.T) {
 	must(t, errOf(other.ExecContext(ctx, "SELECT 1 FROM accounts WHERE id = ? FOR NO KEY UPDATE", c.ID)))
 	finished := make(chan error, 1)
 	go func() { finished <- f.Erasures.Finish(ctx) }()
-	modelstest.Eventually(t, "the erasure waits or has ended", func() bool {
-		var waiting int
-		must(t, f.db.NewRaw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(ctx, &waiting))
-		return waiting > 0 || len(finished) > 0
-	})
+	f.awaitLock(t, finished)
 	must(t, other.Rollback())
 	must(t, <-finished)
 	checkError(t, "an erased account", errOf(f.Accounts.Find(ctx, c.ID)), models.ErrAccountNotFound)
+}
+
+// awaitLock returns when an erasure waits for a lock or has finished, and returns how many wait.
+func (f *fixture) awaitLock(t *testing.T, finished chan error) (waiting int) {
+	t.Helper()
+	modelstest.Eventually(t, "the erasure waits or has ended", func() bool {
+		must(t, f.db.NewRaw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(t.Context(), &waiting))
+		return waiting > 0 || len(finished) > 0
+	})
+	return waiting
+}
+
+// A long command would otherwise compete with its own background work.
+func TestOnlyOneCallFinishesErasures(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	ctx, c := t.Context(), f.customer(t)
+	must(t, f.Accounts.SetDisabled(ctx, c.ID, true, c.actor))
+	must(t, f.Erasures.BeginAccount(ctx, c.ID))
+	other := modelstest.Value(f.db.BeginTx(ctx, nil))(t)
+	must(t, errOf(other.ExecContext(ctx, "SELECT 1 FROM users WHERE account_id = ? FOR NO KEY UPDATE", c.ID)))
+	finished := make(chan error, 2)
+	for range 2 {
+		go func() { finished <- f.Erasures.Finish(ctx) }()
+	}
+	f.awaitLock(t, finished)
+	time.Sleep(100 * time.Millisecond) // the other one would wait too
+	if waiting := f.awaitLock(t, finished); waiting != 1 {
+		t.Errorf("%d calls wait for a lock, want 1", waiting)
+	}
+	must(t, other.Rollback())
+	must(t, <-finished)
+	must(t, <-finished)
+}
+
+// Users go on with their work while somebody's data are erased.
+func TestErasureKeepsWhatUsersWriteMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	ctx, c := t.Context(), f.customer(t)
+	eve, _ := f.eve(t, c)
+	key, _ := f.generate(t, c, form("Key of eve.new@example.org"), c.actor)
+	must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, models.Operator()))
+	other := modelstest.Value(f.db.BeginTx(ctx, nil))(t)
+	must(t, errOf(other.ExecContext(ctx, "UPDATE api_keys SET note = 'For eve.new@example.org and Bob' WHERE id = ?", key.ID)))
+	finished := make(chan error, 1)
+	go func() { finished <- f.Erasures.Finish(ctx) }()
+	f.awaitLock(t, finished)
+	must(t, other.Commit())
+	must(t, <-finished)
+	after := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
+	if want := "For " + models.ErasedName + " and Bob"; after.Note != want || after.Label != "Key of "+models.ErasedName {
+		t.Errorf("key %+v, want the note %q", after, want)
+	}
 }

@@ -17,7 +17,7 @@ import (
 type Key struct {
 	bun.BaseModel `bun:"table:api_keys,alias:api_key"`
 
-	ID         uuid.UUID `bun:",pk"`
+	ID         uuid.UUID `bun:",pk,type:uuid"`
 	AccountID  uuid.UUID
 	Label      string
 	KeyHash    []byte // SHA-256 of the whole key; nil: it has no secret

@@ -266,6 +266,11 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10})))
 	must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-models.Day), 4)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
+	must(t, s.Erasures.BeginUser(ctx, c.ID, invited.ID, c.actor))
+	must(t, s.Accounts.SetDisabled(ctx, c.ID, true, c.actor))
+	must(t, s.Erasures.Finish(ctx))
+	must(t, s.Erasures.BeginAccount(ctx, c.ID))
+	must(t, s.Erasures.Finish(ctx))
 }
 
 // smallTables do not grow with the number of customers or with time.

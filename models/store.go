@@ -191,7 +191,7 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	s.Outbox = &Outbox{db: db}
 	s.Webhooks = &Webhooks{db: db, sealer: sealer, guard: o.Webhooks}
 	s.Activity = &ActivityLog{db: db, heldBack: o.ReportDelay}
-	s.Erasures = &Erasures{db: db, people: s.People, wake: make(chan struct{}, 1)}
+	s.Erasures = &Erasures{db: db, people: s.People, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.API = &API{db: db, authn: authenticator, usage: recorder, refusals: refusals}
 	return s
 }
