@@ -299,16 +299,19 @@ func CheckLimits(l Limits) error {
 func (l Limits) String() string {
 	text := ""
 	for _, limit := range []struct {
-		n    int64
-		unit string
-	}{{l.Calls, "calls at a time"}, {l.MinutesPerCall, "minutes a call"}, {l.MinutesPerMonth, "minutes a month"}} {
+		n          int64
+		unit, each string
+	}{{l.Calls, "call", "at a time"}, {l.MinutesPerCall, "minute", "a call"}, {l.MinutesPerMonth, "minute", "a month"}} {
 		if limit.n == 0 {
 			continue
 		}
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%d %s", limit.n, limit.unit)
+		if limit.n > 1 {
+			limit.unit += "s"
+		}
+		text += fmt.Sprintf("%d %s %s", limit.n, limit.unit, limit.each)
 	}
 	return cmp.Or(text, "none")
 }

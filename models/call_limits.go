@@ -139,10 +139,11 @@ func usedCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UUI
 	return used, usedQuery(db, d, accountID, keyID, now).Scan(ctx, &used.Calls, &used.Seconds)
 }
 
-// usedQuery selects the columns calls and seconds of [usedCalls].
+// usedQuery selects the columns calls and seconds of [usedCalls]. If a call ends now, it does not
+// have fewer seconds, although LiveKit reports the end in whole seconds.
 func usedQuery(db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) *bun.SelectQuery {
 	month, subject := monthOf(now), accountID
-	started := d.unixTime("call.started_at")
+	started := d.unixTimeUp("call.started_at")
 	open := db.NewSelect().Model((*Call)(nil)).
 		ColumnExpr("count(*) AS calls").
 		ColumnExpr("COALESCE(sum(?0 - CASE WHEN ?1 > ?0 THEN ?0 WHEN ?1 < ?2 THEN ?2 ELSE ?1 END), 0) AS seconds", now.Unix(), started, month.Unix()).

@@ -101,6 +101,14 @@ func (db *DB) unixTime(column string) schema.QueryWithArgs {
 	return bun.SafeQuery("unixepoch(?)", bun.Ident(column))
 }
 
+// unixTimeUp is unixTime rounded up, so that nothing since then has more seconds.
+func (db *DB) unixTimeUp(column string) schema.QueryWithArgs {
+	if isPostgres(db) {
+		return bun.SafeQuery("CAST(ceil(date_part('epoch', ?)) AS bigint)", bun.Ident(column))
+	}
+	return bun.SafeQuery("CAST(unixepoch(?, 'subsec') + 0.999 AS INTEGER)", bun.Ident(column))
+}
+
 // clock returns the expression for the time of the database; see [Tx.databaseNow].
 func (db *DB) clock() schema.QueryWithArgs {
 	if isPostgres(db) {

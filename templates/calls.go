@@ -61,7 +61,7 @@ func UsedLimits(used models.CallsUsed, limits models.Limits) string {
 		text += minutesOf(used, limits)
 	}
 	if limits.MinutesPerCall > 0 && text == "" {
-		text = fmt.Sprintf("%s minutes a call", Count(limits.MinutesPerCall))
+		text = minutes(limits.MinutesPerCall) + " a call"
 	}
 	return text
 }
@@ -70,7 +70,14 @@ func minutesOf(used models.CallsUsed, limits models.Limits) string {
 	if limits.MinutesPerMonth > 0 {
 		return fmt.Sprintf("%s of %s minutes", Count(used.Minutes()), Count(limits.MinutesPerMonth))
 	}
-	return fmt.Sprintf("%s minutes", Count(used.Minutes()))
+	return minutes(used.Minutes())
+}
+
+func minutes(n int64) string {
+	if n == 1 {
+		return "1 minute"
+	}
+	return Count(n).String() + " minutes"
 }
 
 // CallRow is a call in the table.
