@@ -2,17 +2,13 @@ package models_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -242,33 +238,24 @@ func TestListsBeginAndEndCalls(t *testing.T) {
 	})
 }
 
-// roomLists is a LiveKit server whose lists of a key's rooms the test writes.
+// roomLists is a fixture with a server whose lists of a key's rooms the test writes.
 type roomLists struct {
 	*fixture
 	customer customer
 	agent    models.Agent
 	key      models.Key
-
-	rooms    atomic.Value // JSON
-	requests atomic.Int64
+	server   *livekitserver.Lists
 }
 
 func eachDatabaseWithLists(t *testing.T, run func(t *testing.T, l *roomLists)) {
 	t.Helper()
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		l := &roomLists{}
-		l.rooms.Store("[]")
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			l.requests.Add(1)
-			_, _ = fmt.Fprintf(w, `{"rooms": %s}`, l.rooms.Load())
-		}))
+		server := livekitserver.NewLists()
 		t.Cleanup(server.Close)
-		address := modelstest.Value(url.Parse(server.URL))(t)
-		l.fixture = newFixture(t, databaseURL, models.Options{LiveKit: livekit.New(livekit.Options{URL: address}), Now: time.Now})
-		l.customer = l.fixture.customer(t)
-		l.agent, l.key = l.fixture.agent(t, l.customer), errless(l.fixture.key(t, l.customer))
-		run(t, l)
+		f := newFixture(t, databaseURL, models.Options{LiveKit: server.Portal(), Now: time.Now})
+		c := f.customer(t)
+		run(t, &roomLists{fixture: f, customer: c, agent: f.agent(t, c), key: errless(f.key(t, c)), server: server})
 	})
 }
 
@@ -276,13 +263,13 @@ func eachDatabaseWithLists(t *testing.T, run func(t *testing.T, l *roomLists)) {
 // number of the room, which is two minutes old. No other round is due.
 func (l *roomLists) list(t *testing.T, after time.Duration, visitors map[int]int) {
 	t.Helper()
-	created := strconv.FormatInt(time.Now().Add(-2*time.Minute).UnixMilli(), 10)
-	rooms := []map[string]any{}
+	rooms := map[livekit.Room]int{}
 	for n, count := range visitors {
 		room := joined(l.agent, l.key, n).Room
-		rooms = append(rooms, map[string]any{"sid": room.ID, "name": room.Name, "num_participants": count, "creation_time": "0", "creation_time_ms": created})
+		room.CreatedAt = time.Now().Add(-2 * time.Minute)
+		rooms[room] = count
 	}
-	l.rooms.Store(string(modelstest.Value(json.Marshal(rooms))(t)))
+	l.server.Set(rooms)
 	eventually(t, "a round runs", func() bool {
 		now := time.Now().UTC()
 		l.exec(t, "UPDATE call_rounds SET listed_at = ?, due_at = ?, lease_until = ?, epoch = (SELECT value FROM auth_epoch)",
@@ -355,9 +342,9 @@ func TestListsAreFrequentWhileACallIsOpen(t *testing.T) {
 		now := time.Now().UTC()
 		ago := now.Add(-10 * time.Second)
 		l.exec(t, "UPDATE call_rounds SET lease_until = ?, listed_at = ?, due_at = ?", ago, ago, now.Add(time.Hour))
-		before := l.requests.Load()
+		before := l.server.Requests()
 		must(t, l.Calls.Report(t.Context(), joined(l.agent, l.key, 1)))
-		eventually(t, "a list is requested", func() bool { return l.requests.Load() > before })
+		eventually(t, "a list is requested", func() bool { return l.server.Requests() > before })
 	})
 }
 
@@ -658,6 +645,25 @@ func TestLateEvents(t *testing.T) {
 		must(t, f.Calls.Report(ctx, again))
 		if calls := f.listed(t, c, 1); len(calls) != 1 || calls[0].EndReason != "" || !calls[0].Exact {
 			t.Errorf("%+v", calls)
+		}
+	})
+}
+
+// Once the minutes of a month are used up, they stay so when LiveKit reports the end of the call in
+// whole seconds.
+func TestTheEndOfACallReturnsNoSeconds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		event := joined(f.agent(t, c), errless(f.key(t, c)), 1)
+		event.CreatedAt = f.clock.Now()
+		event.Visitor.JoinedAt = event.CreatedAt.Truncate(time.Second).Add(400 * time.Millisecond)
+		must(t, f.Calls.Report(t.Context(), event))
+		f.clock.Advance(time.Minute)
+		used := func() int64 { return modelstest.Value(f.Calls.Used(t.Context(), c.ID, uuid.Nil))(t).Seconds }
+		before := used()
+		must(t, f.Calls.Report(t.Context(), left(event, f.clock.Now(), "PARTICIPANT_REMOVED")))
+		if after := used(); before == 0 || after < before {
+			t.Errorf("%d seconds, and %d after the end", before, after)
 		}
 	})
 }
