@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,57 @@ func TestTrustEndsAccessTokens(t *testing.T) {
 		must(t, err)
 		if detail := activities[2].Detail; !strings.Contains(detail, "in environment production") || !strings.Contains(detail, "in environment staging") {
 			t.Errorf("the detail is %q", detail)
+		}
+	})
+}
+
+// While two instances are busy with an access token, no request that begins after its rule was saved
+// or its key was revoked is accepted, and none before is refused.
+func TestAccessTokensEndOnBusyInstances(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, _ := f.generate(t, c, trusting(gitHubRule()), c.actor)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		for round := range 10 {
+			want, end := models.ErrTrustChanged, func() (err error) {
+				key, err = f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule(), c.actor)
+				return err
+			}
+			if round == 9 {
+				want, end = models.ErrKeyRevoked, func() error {
+					f.revoke(t, key)
+					return nil
+				}
+			}
+			claims := accessTo(key)
+			var began, ended atomic.Bool
+			var accepted atomic.Int64
+			var group sync.WaitGroup
+			for i := range 8 {
+				group.Go(func() {
+					for late := 0; late < 10; {
+						early, after := !began.Load(), ended.Load()
+						_, err := stores[i%2].API.AuthenticateAccess(t.Context(), claims, models.Source{})
+						early = early && !began.Load() // the request ended before the change began
+						switch {
+						case err == nil && !after:
+							accepted.Add(1)
+						case !errors.Is(err, want) || early:
+							t.Errorf("round %d, early %t, late %t: %v", round, early, after, err)
+							return
+						case after:
+							late++
+						}
+					}
+				})
+			}
+			for wait := time.Now(); accepted.Load() < 100 && time.Since(wait) < time.Minute; {
+				time.Sleep(time.Millisecond)
+			}
+			began.Store(true)
+			must(t, end())
+			ended.Store(true)
+			group.Wait()
 		}
 	})
 }
