@@ -120,7 +120,11 @@ func (r *run) staysConsistent(ctx context.Context, t *testing.T, program string)
 func (r *run) expectNoViolation(t *testing.T, report *report) {
 	t.Helper()
 	v := report.check()
-	t.Logf("operations: %v", report.counts)
+	tokens := 0
+	for _, ofKey := range report.tokens {
+		tokens += len(ofKey)
+	}
+	t.Logf("operations: %v, access tokens: %d", report.counts, tokens)
 	for result, keys := range v {
 		t.Logf("%s: %d keys", result, len(keys))
 	}
@@ -162,12 +166,12 @@ func (r *run) clients(t *testing.T, report *report, keyName string) (workloads [
 	t.Helper()
 	for i := range clients {
 		workloads = append(workloads, &workload{
-			client: newClient(t, r.account(), r.urls(), report), name: fmt.Sprintf("%s %d", keyName, i),
+			client: newClient(t, r.account(), r.urls(), r.issuer, report), name: fmt.Sprintf("%s %d", keyName, i),
 			rng: r.rng(uint64(i) + 1),
 		})
 	}
 	for at := range portals {
-		probers = append(probers, &prober{client: newClient(t, r.account(), r.urls(), report), at: at})
+		probers = append(probers, &prober{client: newClient(t, r.account(), r.urls(), r.issuer, report), at: at})
 	}
 	return workloads, probers
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"portal/handlers/handlerstest"
 	"portal/models/modelstest"
 )
 
@@ -30,15 +31,16 @@ const (
 type client struct {
 	portals []*modelstest.Visitor // with the same cookies
 	email   string
+	issuer  *handlerstest.Issuer // of the tokens of workloads
 	report  *report
 	signIns sync.Mutex // held during a sign-in
 }
 
-func newClient(t testing.TB, email string, urls []string, r *report) *client {
+func newClient(t testing.TB, email string, urls []string, issuer *handlerstest.Issuer, r *report) *client {
 	t.Helper()
 	visitor := modelstest.NewVisitor(t, "")
 	visitor.Timeout, visitor.Transport = clientTimeout, &http.Transport{MaxIdleConnsPerHost: 16}
-	c := &client{email: email, report: r}
+	c := &client{email: email, issuer: issuer, report: r}
 	for _, at := range urls {
 		c.portals = append(c.portals, visitor.At(at))
 	}
@@ -95,12 +97,17 @@ type key struct {
 	label  string
 	id     string // empty until a page showed it
 	secret string // empty unless the portal revealed it
+
+	trusted bool // the key has a trust rule in place of a secret
+	tokens  int  // access tokens so far
+	token   *key // the latest one; nil: none. It has its own label, and itself as the secret
 }
 
 var (
 	formID     = regexp.MustCompile(`name="form_id" value="([^"]+)"`)
 	keySecret  = regexp.MustCompile(`value="(nas_[0-9A-Za-z]{36})"`)
 	keyAddress = regexp.MustCompile(`/api-keys/([0-9a-f-]{36})/`)
+	tokenField = regexp.MustCompile(`"access_token":"([^"]+)"`)
 	keyRow     = regexp.MustCompile(`(?s)<tr id="api-key-([0-9a-f-]{36})".*?<td[^>]*>(.*?)</td>`)
 	tag        = regexp.MustCompile(`<[^>]*>`)
 )
@@ -162,10 +169,16 @@ func (c *client) act(
 	case errors.Is(err, errSignedOut) || method == http.MethodGet:
 		result = noResponse
 	}
-	if result == refused && strings.Contains(response.Body, "is unknown") {
-		result = unknown
-	} else if result == refused && !strings.Contains(response.Body, "has been revoked") {
-		c.report.failure("a 401 with an unexpected message: %.300q", response.Body)
+	if result == refused {
+		switch response.Header.Get("X-Error-Reason") {
+		case "revoked", "trust_changed":
+		case "unknown":
+			result = unknown
+		case "token_expired":
+			result = noResponse
+		default:
+			c.report.failure("a 401 with an unexpected reason: %.300q", response.Body)
+		}
 	}
 	c.report.add(k.label, at, call, step{o, result})
 	return result, response
@@ -173,20 +186,58 @@ func (c *client) act(
 
 // generate submits the form with the label of k. It sets the id and the secret of a created key.
 func (c *client) generate(ctx context.Context, at int, form string, k *key) outcome {
-	fields := url.Values{"form_id": {form}, "label": {k.label}}.Encode()
-	result, response := c.act(
-		ctx, at, k, generate, http.MethodPost, "/api-keys", fields, modelstest.FormType,
-		map[int]outcome{http.StatusOK: created, http.StatusConflict: exists},
-	)
+	fields, outcomes := url.Values{}, map[int]outcome{http.StatusOK: created, http.StatusConflict: exists}
+	if k.trusted {
+		fields, outcomes = c.rule(k), map[int]outcome{http.StatusSeeOther: created, http.StatusConflict: exists}
+		fields.Set("credential", "workload")
+	}
+	fields.Set("form_id", form)
+	fields.Set("label", k.label)
+	result, response := c.act(ctx, at, k, generate, http.MethodPost, "/api-keys", fields.Encode(), modelstest.FormType, outcomes)
 	if result == created {
 		secret := keySecret.FindStringSubmatch(response.Body)
-		address := keyAddress.FindStringSubmatch(response.Body)
-		if secret == nil || address == nil {
+		address := keyAddress.FindStringSubmatch(response.Body + response.Header.Get("Location"))
+		if (secret == nil) != k.trusted || address == nil {
 			c.report.failure("the response to a generated key has no key")
 			return indeterminate
 		}
-		k.secret, k.id = secret[1], address[1]
+		if k.id = address[1]; secret != nil {
+			k.secret = secret[1]
+		}
 	}
+	return result
+}
+
+// rule returns the fields of the trust rule of a key.
+func (c *client) rule(k *key) url.Values {
+	return url.Values{"provider": {"other"}, "issuer": {c.issuer.URL}, "audience": {baseURL}, "claims": {"sub=" + k.label}}
+}
+
+// exchange exchanges the token of a workload for an access token of the key, unless the portal
+// refuses or does not answer.
+func (c *client) exchange(ctx context.Context, at int, k *key) {
+	now := time.Now().Unix()
+	form := url.Values{
+		"grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "client_id": {k.id},
+		"subject_token_type": {"urn:ietf:params:oauth:token-type:jwt"},
+		"subject_token":      {c.issuer.Token(map[string]any{"iss": c.issuer.URL, "aud": baseURL, "sub": k.label, "iat": now, "exp": now + 3600})},
+	}
+	k.token = nil
+	call := c.report.now()
+	// A change of the rule whose outcome is unknown may be the reason of a 400.
+	response, err := c.send(ctx, at, http.MethodPost, "/oauth/token", form.Encode(), modelstest.FormType,
+		http.StatusOK, http.StatusBadRequest, http.StatusTooManyRequests)
+	if token := tokenField.FindStringSubmatch(response.Body); err == nil && token != nil {
+		k.tokens++
+		k.token = &key{label: fmt.Sprintf("%s, access token %d", k.label, k.tokens), secret: token[1]}
+		c.report.addToken(k.label, k.token.label, at, call)
+	}
+}
+
+// saveRule saves the trust rule of a key, which ends its access tokens.
+func (c *client) saveRule(ctx context.Context, at int, k *key) outcome {
+	result, _ := c.act(ctx, at, k.token, revoke, http.MethodPost, "/api-keys/"+k.id+"/trust", c.rule(k).Encode(), modelstest.FormType,
+		map[int]outcome{http.StatusSeeOther: confirmed, http.StatusNotFound: unknown})
 	return result
 }
 
@@ -207,8 +258,14 @@ func (c *client) check(ctx context.Context, at int, k *key) outcome {
 	return result
 }
 
-// use calls the API with a key.
+// use calls the API with a key or its access token.
 func (c *client) use(ctx context.Context, at int, k *key) outcome {
+	if k.token != nil {
+		k = k.token
+	}
+	if k.secret == "" {
+		return noResponse
+	}
 	result, _ := c.act(ctx, at, k, use, http.MethodGet, "/api/agents", "", modelstest.Bearer(k.secret),
 		map[int]outcome{http.StatusOK: accepted, http.StatusUnauthorized: refused})
 	return result

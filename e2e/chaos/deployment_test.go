@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"portal/handlers/handlerstest"
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
 )
@@ -17,11 +18,13 @@ import (
 const (
 	portals      = 3
 	portalSecret = "chaos, the secret of the portals of this test"
+	baseURL      = "http://127.0.0.1"
 )
 
 // deployment is a set of portals, their two PostgreSQL servers, and the links between them.
 type deployment struct {
 	dir     string
+	issuer  *handlerstest.Issuer // of the tokens of workloads
 	servers [2]*server
 	primary int // index into servers
 
@@ -42,7 +45,7 @@ type portal struct {
 // deploy starts both servers, with an empty database, until the test ends.
 func deploy(ctx context.Context, t *testing.T, dir string) *deployment {
 	t.Helper()
-	d := &deployment{dir: dir}
+	d := &deployment{dir: dir, issuer: handlerstest.NewIssuer(t)}
 	for i, name := range []string{"a", "b"} {
 		d.servers[i] = newServer(t, dir, name)
 		d.replication[i] = newLink(t, d.servers[i].port)
@@ -85,7 +88,7 @@ func (d *deployment) startPortals(ctx context.Context, t *testing.T, program str
 				fmt.Sprintf("DATABASE_URL=postgres://portal@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable",
 					p.links[0].port(), p.links[1].port()),
 				"PORTAL_SECRET=" + portalSecret, "PORTAL_ADDR=" + address,
-				"PORTAL_BASE_URL=http://127.0.0.1", "PORTAL_RATE_LIMIT=off",
+				"PORTAL_BASE_URL=" + baseURL, "PORTAL_RATE_LIMIT=off", "PORTAL_WORKLOAD_ISSUERS=" + d.issuer.URL,
 			}
 			command.Stdout, command.Stderr = p.log, p.log
 			// An interrupt reaches only the test process. The portal must not outlive

@@ -15,6 +15,10 @@
 //   - The check after a revocation without a clear outcome confirms it only in the state revoked.
 //   - A response that reveals a generated key changes the state from absent to active. A confirmed
 //     revocation changes it to revoked.
+//
+// A third of the keys have a trust rule in place of a secret. Each of their access tokens is a
+// register of its own, which the exchange changes to active. A revocation of the key and a saved
+// rule are its revocations.
 //   - A write with a 503 or a lost response is indeterminate: it may take effect at any later time,
 //     or never.
 //

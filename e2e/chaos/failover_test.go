@@ -18,7 +18,7 @@ import (
 func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program string) {
 	r.startPortals(ctx, t, program)
 	report := newReport()
-	c := newClient(t, r.account(), r.urls(), report)
+	c := newClient(t, r.account(), r.urls(), r.issuer, report)
 	kept, revoked := generateFor(ctx, t, c, 0, "kept"), generateFor(ctx, t, c, 0, "revoked")
 	if o := c.revoke(ctx, 0, revoked); o != confirmed {
 		t.Fatalf("the revocation is %s", o)

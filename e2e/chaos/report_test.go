@@ -24,19 +24,24 @@ type report struct {
 
 	mu         sync.Mutex
 	operations map[string][]porcupine.Operation
+	tokens     map[string][]string // the labels of the access tokens of a key, by its label
+	open       map[string]bool     // a revocation of the key or the token had no clear outcome
 	counts     map[step]int
 	failures   []string // outside the histories
 }
 
 func newReport() *report {
-	return &report{began: time.Now(), operations: map[string][]porcupine.Operation{}, counts: map[step]int{}}
+	return &report{
+		began: time.Now(), operations: map[string][]porcupine.Operation{}, counts: map[step]int{}, tokens: map[string][]string{}, open: map[string]bool{},
+	}
 }
 
 // now returns the nanoseconds since the run began.
 func (r *report) now() int64 { return int64(time.Since(r.began)) }
 
 // add records an operation on the key with this label. It began at call and has just returned. Its
-// client id in the history is the number of the portal.
+// client id in the history is the number of the portal. A revocation is also one of the key's access
+// tokens.
 func (r *report) add(label string, portal int, call int64, s step) {
 	returned := r.now()
 	r.mu.Lock()
@@ -45,8 +50,37 @@ func (r *report) add(label string, portal int, call int64, s step) {
 	if s.outcome == noResponse {
 		return
 	}
+	r.append(label, portal, call, returned, s)
+	if s.operation == revoke && s.outcome != unknown || s.operation == check && s.outcome == confirmed {
+		for _, token := range r.tokens[label] {
+			r.append(token, portal, call, returned, s)
+		}
+	}
+}
+
+// addToken records that an access token of a key was issued. A revocation without a clear outcome
+// may still end it.
+func (r *report) addToken(label, token string, portal int, call int64) {
+	returned := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := step{generate, created}
+	r.counts[s]++
+	r.append(token, portal, call, returned, s)
+	isOpen := func(earlier string) bool { return r.open[earlier] }
+	if isOpen(label) || slices.ContainsFunc(r.tokens[label], isOpen) {
+		r.append(token, portal, call, returned, step{revoke, indeterminate})
+	}
+	r.tokens[label] = append(r.tokens[label], token)
+}
+
+// append adds an operation to a history. The mutex is locked.
+func (r *report) append(label string, portal int, call, returned int64, s step) {
 	if s.outcome == indeterminate {
 		returned = math.MaxInt64
+	}
+	if s == (step{revoke, indeterminate}) {
+		r.open[label] = true
 	}
 	r.operations[label] = append(r.operations[label],
 		porcupine.Operation{ClientId: portal, Input: s, Call: call, Return: returned})

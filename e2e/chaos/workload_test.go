@@ -21,8 +21,9 @@ const (
 	longLived          = 5                      // active keys of a client
 )
 
-// workload makes one client generate, use and revoke keys, one after the other. It sends each
-// request to a random portal.
+// workload makes one client generate, use and revoke keys, one after the other. A third of the keys
+// have no secret: the client uses access tokens, and also saves the rules. It sends each request to
+// a random portal.
 type workload struct {
 	*client
 
@@ -49,10 +50,13 @@ func (w *workload) lifecycle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if k.secret != "" {
+	if k.secret != "" || k.token != nil {
 		for range w.randomInt(20) {
 			w.use(ctx, w.pick(), k)
 			_ = w.sleep(ctx, 2*pause)
+		}
+		if k.token != nil && w.randomInt(2) == 0 {
+			w.saveRuleInUse(ctx, k)
 		}
 		if w.active = append(w.active, k); len(w.active) <= longLived {
 			return nil
@@ -74,11 +78,14 @@ func (w *workload) generateKey(ctx context.Context) (*key, error) {
 	if err := w.revokeAll(ctx, w.pick(), p, w.active); err != nil {
 		return nil, err
 	}
-	k := &key{label: fmt.Sprintf("%s-%d", w.name, len(w.labels)+1)}
+	k := &key{label: fmt.Sprintf("%s-%d", w.name, len(w.labels)+1), trusted: w.randomInt(3) == 0}
 	w.labels = append(w.labels, k.label)
 	for range attempts {
 		switch w.generate(ctx, w.pick(), p.form, k) {
 		case created:
+			if k.trusted {
+				w.exchange(ctx, w.pick(), k)
+			}
 			return k, nil
 		case exists:
 			return k, w.findID(ctx, k)
@@ -104,11 +111,9 @@ func (w *workload) findID(ctx context.Context, k *key) error {
 	})
 }
 
-// revokeInUse revokes a key while backends use it. They continue for a while after the revocation.
-func (w *workload) revokeInUse(ctx context.Context, k *key) error {
-	if k.secret == "" {
-		return w.revokeKey(ctx, k)
-	}
+// whileUsed calls end while backends use a key or an access token. They continue for a while
+// afterwards.
+func (w *workload) whileUsed(ctx context.Context, k *key, end func()) {
 	var using sync.WaitGroup
 	watched, stop := context.WithCancel(ctx)
 	for range watchers {
@@ -119,10 +124,26 @@ func (w *workload) revokeInUse(ctx context.Context, k *key) error {
 			}
 		})
 	}
-	err := w.revokeKey(ctx, k)
+	end()
 	_ = w.sleep(ctx, 2*useAfterRevocation)
 	stop()
 	using.Wait()
+}
+
+// saveRuleInUse saves the trust rule of a key while backends use its access token, and exchanges a
+// new one.
+func (w *workload) saveRuleInUse(ctx context.Context, k *key) {
+	w.whileUsed(ctx, k, func() { w.saveRule(ctx, w.pick(), k) })
+	w.exchange(ctx, w.pick(), k)
+}
+
+// revokeInUse revokes a key while backends use it.
+func (w *workload) revokeInUse(ctx context.Context, k *key) error {
+	if k.secret == "" && k.token == nil {
+		return w.revokeKey(ctx, k)
+	}
+	var err error
+	w.whileUsed(ctx, k, func() { err = w.revokeKey(ctx, k) })
 	_, listErr := w.list(ctx, w.pick(), w.latest()...)
 	if w.retired = append(w.retired, k); len(w.retired) > keptKeys {
 		w.retired = w.retired[1:]
