@@ -253,13 +253,14 @@ func TestTokenIsUsedOnce(t *testing.T) {
 func TestPutKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, id := f.customer(t), newID()
-		put := models.PutKey{Label: "deploy", Trust: gitHubRule("production"), Restrict: func(*models.Restrictions) {}}
+		put := models.PutKey{Label: "deploy", Trust: gitHubRule("production", "canary"), Restrict: func(*models.Restrictions) {}}
 		key, created, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
 		must(t, err)
 		if !created || key.ID != id {
 			t.Errorf("created %t, %+v", created, key)
 		}
 		must(t, errOf(f.API.Exchange(t.Context(), key, models.Subject{Pins: map[string]string{"a": "1"}, Check: accepted("").Check})))
+		put.Trust = gitHubRule("canary", "production")
 		same, created, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
 		if err != nil || created || *same.TrustVersion != *key.TrustVersion || same.TrustPins["a"] != "1" {
 			t.Errorf("a repeat: created %t, %+v, %v", created, same, err)

@@ -505,6 +505,11 @@ func TestOperatorPutsKeys(t *testing.T) {
 			t.Error(repeated.Body)
 		}
 		put(path, `{"label": "deploy", `+trust+`}`).Is(http.StatusOK)
+		// Values keep their order, in which a repeat may differ.
+		two := strings.Replace(body, `["acme/site"]`, `["acme/site", "acme/app", "acme/site"]`, 1)
+		if listed := put(strings.Replace(path, id, uuid.NewString(), 1), two).Is(http.StatusCreated); !strings.Contains(listed.Body, `["acme/site","acme/app"]`) {
+			t.Error(listed.Body)
+		}
 		e.as(exchanged.AccessToken, "/api/agents").Is(http.StatusOK)
 		if cleared := put(path, `{"label": "deploy", `+trust+`, "networks": null}`).Is(http.StatusOK); !strings.Contains(cleared.Body, `"networks":null`) {
 			t.Error(cleared.Body)

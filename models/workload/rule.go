@@ -42,7 +42,7 @@ type Problem struct {
 // Reserved are the claims that every token has for itself. No rule has a value of them.
 var reserved = []string{"iss", "aud", "exp", "iat", "nbf", "jti"}
 
-// Clean returns the rule in its one form, with sorted values, and its mistakes.
+// Clean returns the rule in its one form, without repeated values, and its mistakes.
 func (r Rule) Clean(issuers Issuers) (Rule, []Problem) {
 	var problems []Problem
 	refuse := func(field, message string) { problems = append(problems, Problem{field, message}) }
@@ -121,7 +121,7 @@ func (r Rule) cleanClaims(refuse func(field, message string)) map[string][]strin
 		case slices.Contains(reserved, name):
 			refuse(field, "The claim "+name+" cannot be in a rule. The portal checks it for every token.")
 		}
-		values := slices.Compact(slices.Sorted(slices.Values(r.Claims[name])))
+		values := distinct(r.Claims[name])
 		if len(values) == 0 || len(values) > MaxClaims {
 			refuse(field, fmt.Sprintf("Enter 1 to %d values of %s.", MaxClaims, name))
 		}
@@ -136,6 +136,18 @@ func (r Rule) cleanClaims(refuse func(field, message string)) map[string][]strin
 		claims[name] = values
 	}
 	return claims
+}
+
+// distinct returns the values without repetitions, in their order.
+func distinct(values []string) (found []string) {
+	seen := map[string]bool{}
+	for _, value := range values {
+		if !seen[value] {
+			seen[value] = true
+			found = append(found, value)
+		}
+	}
+	return found
 }
 
 // checkIdentified refuses a rule that strangers at the same provider could match.
@@ -160,7 +172,12 @@ func printable(text string) bool {
 // Equal reports whether two rules in their one form are the same.
 func (r Rule) Equal(other Rule) bool {
 	return r.Provider == other.Provider && r.Issuer == other.Issuer && r.Audience == other.Audience &&
-		maps.EqualFunc(r.Claims, other.Claims, slices.Equal) && bytes.Equal(r.JWKS, other.JWKS)
+		maps.EqualFunc(r.Claims, other.Claims, sameValues) && bytes.Equal(r.JWKS, other.JWKS)
+}
+
+// sameValues reports whether two lists of distinct values are equal but for their order.
+func sameValues(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // String returns who can use the key, such as "Jobs of acme/site in environment production".
