@@ -65,13 +65,10 @@ func NewAccent(value string) (*Accent, error) {
 }
 
 // Stylesheet returns the style sheet that follows the portal's own. On paper everything stays
-// black, and with forced colors the user's own colors count, of which LinkText and Canvas have
-// contrast.
+// black, and with forced colors the browser chooses all colors.
 func (a *Accent) Stylesheet() string {
-	return "@media screen { :root { " + a.Light.declarations() + " } }\n" +
-		"@media screen and (prefers-color-scheme: dark) { :root { " + a.Dark.declarations() + " } }\n" +
-		"@media screen and (forced-colors: active) { :root { " +
-		"--accent: LinkText; --accent-text: LinkText; --accent-strong: LinkText; --accent-soft: Canvas; --on-accent: Canvas; } }\n"
+	return "@media screen and (forced-colors: none) { :root { " + a.Light.declarations() + " } }\n" +
+		"@media screen and (forced-colors: none) and (prefers-color-scheme: dark) { :root { " + a.Dark.declarations() + " } }\n"
 }
 
 func (s Shades) declarations() string {
