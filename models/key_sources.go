@@ -47,45 +47,15 @@ var sourceDays = Days(30)
 // keys, at most 20, and after them all others, if there are any. Unwritten requests of this
 // instance are among them.
 func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySource, error) {
-	first := sourceDays.Starts(k.db.Now())[0]
-	var rows []struct {
-		KeySource  `bun:"embed:"`
-		LastUsedAt *time.Time
-	}
-	err := k.db.NewSelect().TableExpr("api_keys AS api_key").Join(joinLastUses).
-		Join("LEFT JOIN api_key_sources AS source ON source.api_key_id = api_key.id").
-		Where("api_key.account_id = ? AND api_key.id = ?", accountID, keyID).
-		ColumnExpr("COALESCE(source.address, '') AS address, COALESCE(source.client, '') AS client, last_use.used_at AS last_used_at").
-		ColumnExpr("min(source.first_seen) AS first_seen, max(source.last_seen) AS last_seen").
-		ColumnExpr("COALESCE(sum(CASE WHEN source.day >= ? THEN source.requests END), 0) AS requests", first).
-		GroupExpr("source.address, source.client, last_use.used_at").Scan(ctx, &rows)
-	if err != nil || len(rows) == 0 { // another account's key
+	var all map[[2]string]KeySource
+	err := k.usage.Read(ctx, func(since usage.Mark) (certain bool, err error) {
+		all, certain, err = k.readSources(ctx, accountID, keyID, since)
+		return certain, err
+	})
+	if err != nil {
 		return nil, failed("read the sources of an API key", err)
 	}
-	all := map[[2]string]KeySource{}
-	add := func(added KeySource) {
-		id := [2]string{added.Address, added.Client}
-		one, found := all[id]
-		if found {
-			added.Requests += one.Requests
-			added.FirstSeen = slices.MinFunc([]time.Time{one.FirstSeen, added.FirstSeen}, time.Time.Compare)
-			added.LastSeen = later(one.LastSeen, added.LastSeen)
-		}
-		all[id] = added
-	}
-	var lastUsed *time.Time
-	for _, row := range rows {
-		lastUsed = row.LastUsedAt
-		if row.LastSeen != (time.Time{}) {
-			add(row.KeySource)
-		}
-	}
-	k.usage.UnwrittenSources(keyID, lastUsed, func(unwritten usage.SourceEntry) {
-		if unwritten.LastUse().Before(first) {
-			unwritten.Requests = 0
-		}
-		add(KeySource{Address: unwritten.Address(), Client: unwritten.Client(), FirstSeen: unwritten.FirstUse(), LastSeen: unwritten.LastUse(), Requests: unwritten.Requests})
-	})
+	add := func(added KeySource) { addSource(all, added) }
 	listed := slices.SortedFunc(maps.Values(all), func(a, b KeySource) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Address+a.Client, b.Address+b.Client))
 	})
@@ -99,4 +69,49 @@ func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySo
 		return append(listed[:last:last], others), nil
 	}
 	return listed[:last], nil
+}
+
+// readSources returns the sources of a key by address and client, and whether that is certain.
+func (k *Keys) readSources(ctx context.Context, accountID, keyID uuid.UUID, since usage.Mark) (all map[[2]string]KeySource, certain bool, err error) {
+	first := sourceDays.Starts(k.db.Now())[0]
+	var rows []struct {
+		KeySource  `bun:"embed:"`
+		LastUsedAt *time.Time
+	}
+	err = k.db.NewSelect().TableExpr("api_keys AS api_key").Join(joinLastUses).
+		Join("LEFT JOIN api_key_sources AS source ON source.api_key_id = api_key.id").
+		Where("api_key.account_id = ? AND api_key.id = ?", accountID, keyID).
+		ColumnExpr("COALESCE(source.address, '') AS address, COALESCE(source.client, '') AS client, last_use.used_at AS last_used_at").
+		ColumnExpr("min(source.first_seen) AS first_seen, max(source.last_seen) AS last_seen").
+		ColumnExpr("COALESCE(sum(CASE WHEN source.day >= ? THEN source.requests END), 0) AS requests", first).
+		GroupExpr("source.address, source.client, last_use.used_at").Scan(ctx, &rows)
+	if err != nil || len(rows) == 0 { // another account's key
+		return nil, true, err
+	}
+	all = map[[2]string]KeySource{}
+	var lastUsed *time.Time
+	for _, row := range rows {
+		lastUsed = row.LastUsedAt
+		if row.LastSeen != (time.Time{}) {
+			addSource(all, row.KeySource)
+		}
+	}
+	certain = k.usage.UnwrittenSources(keyID, lastUsed, since, func(unwritten usage.SourceEntry) {
+		if unwritten.LastUse().Before(first) {
+			unwritten.Requests = 0
+		}
+		addSource(all, KeySource{Address: unwritten.Address(), Client: unwritten.Client(), FirstSeen: unwritten.FirstUse(), LastSeen: unwritten.LastUse(), Requests: unwritten.Requests})
+	})
+	return all, certain, nil
+}
+
+// addSource adds requests to those of their source.
+func addSource(all map[[2]string]KeySource, added KeySource) {
+	id := [2]string{added.Address, added.Client}
+	if one, found := all[id]; found {
+		added.Requests += one.Requests
+		added.FirstSeen = slices.MinFunc([]time.Time{one.FirstSeen, added.FirstSeen}, time.Time.Compare)
+		added.LastSeen = later(one.LastSeen, added.LastSeen)
+	}
+	all[id] = added
 }

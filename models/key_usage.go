@@ -123,7 +123,15 @@ func SumUsage(keys []KeyUsage) (sum KeyUsage) {
 // readUsage returns the selected keys, the newest first. It adds the stored counts, those of each
 // key's current hour, and those that this instance has not written yet. The last two are by the
 // hour.
-func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) ([]KeyUsage, error) {
+func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) (keys []KeyUsage, err error) {
+	err = k.usage.Read(ctx, func(since usage.Mark) (certain bool, err error) {
+		keys, certain, err = k.readUsageOnce(ctx, span, filter, since)
+		return certain, err
+	})
+	return keys, failed("read usage", err)
+}
+
+func (k *Keys) readUsageOnce(ctx context.Context, span UsageSpan, filter keyFilter, since usage.Mark) (keys []KeyUsage, certain bool, err error) {
 	first := span.Starts(k.db.Now())[0]
 	var rows []struct {
 		Key      `bun:",extend"`
@@ -141,28 +149,28 @@ func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) 
 		ColumnExpr("last_use.hour, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").
 		ColumnExpr("COALESCE((?), '') AS past", past)
 	if err := query.Scan(ctx); err != nil {
-		return nil, failed("read usage", err)
+		return nil, false, err
 	}
-	keys := make([]KeyUsage, len(rows))
+	keys, certain = make([]KeyUsage, len(rows)), true
 	for i, row := range rows {
-		usage := KeyUsage{Key: row.Key, Requests: make([]int64, span.n), Refusals: make([]int64, span.n)}
+		used := KeyUsage{Key: row.Key, Requests: make([]int64, span.n), Refusals: make([]int64, span.n)}
 		add := func(at time.Time, requests, refusals int64) {
 			if period := int(at.Sub(first) / span.period); !at.Before(first) && period < span.n {
-				usage.Requests[period] += requests
-				usage.Refusals[period] += refusals
+				used.Requests[period] += requests
+				used.Refusals[period] += refusals
 			}
 		}
 		if err := eachCount(row.Past, add); err != nil {
-			return nil, failed("read usage", err)
+			return nil, false, err
 		}
 		if row.Hour != nil {
 			add(*row.Hour, row.Requests, row.Refusals)
 		}
-		k.usage.Unwritten(row.ID, row.LastUsedAt, add)
-		usage.LastUsedAt = k.usage.LastUse(row.ID, row.LastUsedAt)
-		keys[i] = usage
+		certain = k.usage.Unwritten(row.ID, row.LastUsedAt, since, add) && certain
+		used.LastUsedAt = k.usage.LastUse(row.ID, row.LastUsedAt)
+		keys[i] = used
 	}
-	return keys, nil
+	return keys, certain, nil
 }
 
 // eachCount calls visit with each count of a text of readUsage: three numbers between spaces.

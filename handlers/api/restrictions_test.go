@@ -54,7 +54,7 @@ func TestKeyReachesItsAgentsOnly(t *testing.T) {
 		if used := modelstest.Value(s.store.Agents.UsedBy(t.Context(), c.accountID, one.ID))(t); len(used) != 2 {
 			t.Errorf("the key used the agents %v", used)
 		}
-		// While a batch is written, a report may lack it: the clock stands still.
+		// Because the clock stands still, a report is uncertain while a batch is written.
 		modelstest.Eventually(t, "8 requests are accepted and 2 refused", func() bool {
 			usage := modelstest.Value(s.store.Keys.Usage(t.Context(), c.accountID, models.Hours(24), c.key.ID))(t)
 			requests, refusals := usage[c.key.ID].Total()

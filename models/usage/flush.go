@@ -113,6 +113,9 @@ func (r *Recorder) write(ctx context.Context, b *bucket) error {
 	}
 	limited, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
+	r.mu.Lock()
+	b.begun = true
+	r.mu.Unlock()
 	if err := r.writer.Write(limited, b.start(), b.batch, b.entriesBySource(b.batch)); err != nil {
 		return err
 	}
@@ -121,6 +124,7 @@ func (r *Recorder) write(ctx context.Context, b *bucket) error {
 	r.stats.Batches++
 	r.stats.Written += int64(len(b.batch))
 	b.written, b.done = b.written+len(b.batch), time.Now()
-	b.batch = b.next()
+	b.ends = append(b.ends, batchEnd{b.written, Mark(r.stats.Batches)})
+	b.batch, b.begun = b.next(), false
 	return nil
 }

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,10 @@ const (
 	maxHours = 1000
 
 	microsPerHour = int64(time.Hour / time.Microsecond)
+
+	// How often a report is read, and how long it waits between two times.
+	readAttempts = 5
+	readPause    = 20 * time.Millisecond
 )
 
 // Recorder counts requests in memory. It is safe for concurrent use.
@@ -113,29 +118,59 @@ func (r *Recorder) LastUse(key uuid.UUID, stored *time.Time) *time.Time {
 	return &last
 }
 
-// Unwritten calls visit with the key's counts in each hour that a report lacks. The report has read
-// the stored last use, which may be nil.
-func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, visit func(hour time.Time, requests, refusals int64)) {
-	r.unwritten(key, stored, func(b *bucket, n counts) { visit(b.start(), n.Requests, n.Refusals) })
+// Mark is a moment between two batches.
+type Mark int64
+
+// Read calls read, which reads stored counts and adds those in memory with [Recorder.Unwritten] and
+// the mark. If a batch that was written meanwhile leaves it uncertain what read has counted, Read
+// calls it again a few times.
+func (r *Recorder) Read(ctx context.Context, read func(since Mark) (certain bool, err error)) error {
+	for attempt := 1; ; attempt++ {
+		certain, err := read(r.mark())
+		if err != nil || certain || attempt == readAttempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil // with the last result
+		case <-time.After(readPause):
+		}
+	}
 }
 
-func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, visit func(*bucket, counts)) {
+func (r *Recorder) mark() Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return Mark(r.stats.Batches)
+}
+
+// Unwritten calls visit with the key's counts in each hour that a report lacks, and reports whether
+// that is certain. The report has read the stored last use, which may be nil, after the mark.
+func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, since Mark, visit func(hour time.Time, requests, refusals int64)) (certain bool) {
+	return r.unwritten(key, stored, since, func(b *bucket, n counts) { visit(b.start(), n.Requests, n.Refusals) })
+}
+
+func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, since Mark, visit func(*bucket, counts)) (certain bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	certain = true
 	for _, b := range r.buckets() {
 		n, i := b.find(key)
-		if n == (counts{}) {
+		if n == (counts{}) || i >= 0 && i < b.writtenAt(since) {
 			continue
 		}
-		lacking := i < 0 || i >= b.written
-		if i >= 0 && i < b.written+len(b.batch) && n.Last != 0 {
-			// The batch is being written or was a short time ago.
-			lacking = stored == nil || stored.UnixMicro() < n.Last
+		lacking := true
+		if i >= 0 && (i < b.written || b.begun && i < b.written+len(b.batch)) {
+			// The batch was written after the mark, or is being written.
+			if lacking = n.Last != 0 && (stored == nil || stored.UnixMicro() < n.Last); !lacking {
+				certain, lacking = false, n.Last == 0 && i >= b.written
+			}
 		}
 		if lacking {
 			visit(b, n)
 		}
 	}
+	return certain
 }
 
 // buckets returns all buckets in memory. The caller holds mu.
@@ -181,10 +216,28 @@ type bucket struct {
 	sourcesOf map[uuid.UUID]int // number of admitted sources by account, until it is sorted
 
 	// The fields below are set when it is sorted. Nothing is added after that.
-	entries []Entry   // sorted by key
-	written int       // number of entries that were written
-	batch   []Entry   // the entries after them that are written next
+	entries []Entry // sorted by key
+	written int     // number of entries that were written
+	batch   []Entry // the entries after them that are written next
+	begun   bool    // an attempt to write batch has begun
+	ends    []batchEnd
 	done    time.Time // when the last batch was written
+}
+
+// batchEnd is the end of a batch that was written.
+type batchEnd struct {
+	written int // entries of the bucket by then
+	at      Mark
+}
+
+// writtenAt returns the number of entries that were written at the mark.
+func (b *bucket) writtenAt(mark Mark) (entries int) {
+	for _, end := range b.ends {
+		if end.at <= mark {
+			entries = end.written
+		}
+	}
+	return entries
 }
 
 func newBucket(hour int64) *bucket {

@@ -96,39 +96,46 @@ func TestReadOnlyConnectionIsReplaced(t *testing.T) {
 	}
 }
 
-// A report counts each request once at any moment of a flush.
+// A report counts each request and each refusal once at any moment of a flush, also if the clock
+// stands still.
 func TestReportsDuringFlushes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		r := db.recorder(t)
 		keys := sorted(newKeys(2 * usage.BatchSources))
-		key := keys[len(keys)-1] // in the last batch
+		key, refused := keys[len(keys)-1], keys[len(keys)-2] // in the last batch
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
 			for ctx.Err() == nil {
-				countEach(r, keys[:len(keys)-1], time.Now())
+				countEach(r, keys[:len(keys)-2], time.Now())
 				_ = r.Flush(context.WithoutCancel(ctx))
 			}
 		})
-		report := func() int64 {
-			var stored struct {
-				Requests int64
-				UsedAt   *time.Time
-			}
-			must(t, db.NewRaw(`SELECT COALESCE((SELECT sum(requests) FROM api_key_hourly_usage WHERE api_key_id = ?), 0)
-					+ COALESCE((SELECT requests FROM api_key_last_uses WHERE api_key_id = ?), 0) AS requests,
-				(SELECT used_at FROM api_key_last_uses WHERE api_key_id = ?) AS used_at`, key, key, key).Scan(t.Context(), &stored))
-			r.Unwritten(key, stored.UsedAt, func(_ time.Time, requests, _ int64) { stored.Requests += requests })
-			return stored.Requests
+		report := func(key uuid.UUID) (n int64) {
+			must(t, r.Read(t.Context(), func(since usage.Mark) (certain bool, err error) {
+				var stored struct {
+					N      int64
+					UsedAt *time.Time
+				}
+				err = db.NewRaw(`SELECT COALESCE((SELECT sum(requests + refusals) FROM api_key_hourly_usage WHERE api_key_id = ?), 0)
+						+ COALESCE((SELECT requests + refusals FROM api_key_last_uses WHERE api_key_id = ?), 0) AS n,
+					(SELECT used_at FROM api_key_last_uses WHERE api_key_id = ?) AS used_at`, key, key, key).Scan(t.Context(), &stored)
+				n = stored.N
+				return r.Unwritten(key, stored.UsedAt, since, func(_ time.Time, requests, refusals int64) { n += requests + refusals }), err
+			}))
+			return n
 		}
 		var used int64
 		at := noon
 		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
-			at = at.Add(time.Minute)
+			if used%20 == 0 {
+				at = at.Add(time.Minute)
+			}
 			r.Count(account, key, backend, at, 1, 0)
+			r.Count(account, refused, backend, at, 0, 1)
 			used++
-			if counted := report(); counted != used {
-				t.Errorf("%d requests after %d", counted, used)
+			if requests, refusals := report(key), report(refused); requests != used || refusals != used {
+				t.Errorf("%d requests and %d refusals after %d", requests, refusals, used)
 				break
 			}
 		}
@@ -194,7 +201,7 @@ func TestCountsBeforeAFlushAreBounded(t *testing.T) {
 		t.Errorf("%+v", stats)
 	}
 	var requests int64
-	r.Unwritten(first, nil, func(_ time.Time, n, _ int64) { requests += n })
+	r.Unwritten(first, nil, 0, func(_ time.Time, n, _ int64) { requests += n })
 	if requests != 2 {
 		t.Errorf("%d requests with the first key", requests)
 	}
@@ -226,7 +233,7 @@ func TestSourcesInMemoryAreBounded(t *testing.T) {
 				r.Count(account, id(key), from, noon, 1, 0)
 			}
 		}
-		r.UnwrittenSources(id(key), nil, func(one usage.SourceEntry) {
+		r.UnwrittenSources(id(key), nil, 0, func(one usage.SourceEntry) {
 			if one.Client() == "" {
 				others += one.Requests
 			} else if named++; one.Requests != 2 {
@@ -238,7 +245,7 @@ func TestSourcesInMemoryAreBounded(t *testing.T) {
 		t.Errorf("%d sources, %d requests of others", named, others)
 	}
 	r.Count(uuid.New(), uuid.Max, backend, noon, 1, 0)
-	r.UnwrittenSources(uuid.Max, nil, func(one usage.SourceEntry) {
+	r.UnwrittenSources(uuid.Max, nil, 0, func(one usage.SourceEntry) {
 		if one.Source != backend {
 			t.Errorf("another account's source is %+v", one)
 		}

@@ -204,8 +204,8 @@ func (b *bucket) eachSource(n counts, visit func(sourceCounts)) {
 }
 
 // UnwrittenSources is [Recorder.Unwritten] for the key's counts by source.
-func (r *Recorder) UnwrittenSources(key uuid.UUID, stored *time.Time, visit func(SourceEntry)) {
-	r.unwritten(key, stored, func(b *bucket, n counts) {
+func (r *Recorder) UnwrittenSources(key uuid.UUID, stored *time.Time, since Mark, visit func(SourceEntry)) (certain bool) {
+	return r.unwritten(key, stored, since, func(b *bucket, n counts) {
 		b.eachSource(n, func(one sourceCounts) { visit(SourceEntry{Key: key, Source: b.sources[one.id], sourceCounts: one}) })
 	})
 }
