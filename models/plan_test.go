@@ -90,6 +90,18 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 	})
 }
 
+// The work of a page of calls does not grow with the other calls of its key and of its agent.
+func TestCallsOfAKeyWithAnAgentHaveAnIndex(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	seen := &queryLog{}
+	page := models.CallPage{AccountID: newID(), KeyID: newID(), AgentID: newID(), Limit: 10}
+	must(t, errOf(f.Watched(seen).Calls.List(t.Context(), page)))
+	if plan := f.sqlitePlan(t, seen.all[0]); !strings.Contains(plan[0], "calls_agent_key (agent_id=? AND api_key_id=?)") {
+		t.Errorf("the plan is %q", plan)
+	}
+}
+
 // keysRead returns how many keys the busiest part of a statement reads. With SQLite, it is the
 // number of all keys if the part reads all of an account.
 func (f *fixture) keysRead(t *testing.T, statement string) (most int) {

@@ -578,6 +578,7 @@ CREATE TABLE calls (
 CREATE INDEX calls_account ON calls (account_id, started_at, id);
 CREATE INDEX calls_agent ON calls (agent_id, started_at, id);
 CREATE INDEX calls_key ON calls (api_key_id, started_at, id);
+CREATE INDEX calls_agent_key ON calls (agent_id, api_key_id, started_at, id);
 -- For the purge, and for operators, who list the calls of all accounts.
 CREATE INDEX calls_started ON calls (started_at, id);
 CREATE INDEX calls_open ON calls (account_id, api_key_id, started_at) WHERE ended_at IS NULL;
