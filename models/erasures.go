@@ -85,7 +85,8 @@ func (e *Erasures) begin(ctx context.Context, tx Tx, row erasure) error {
 	return err
 }
 
-// FindUser returns the user with this email, also a removed one, or [ErrUserNotFound].
+// FindUser returns the user with this email, also a removed one or one whose erasure has begun but
+// not ended, or [ErrUserNotFound].
 func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 	user, err := e.people.FindByEmail(ctx, email)
 	if !errors.Is(err, ErrUserNotFound) {
@@ -104,10 +105,26 @@ func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 			}
 		}
 		if list.Next == uuid.Nil {
-			return User{}, ErrUserNotFound
+			return e.findBegun(ctx, hash)
 		}
 		page.After = list.Next
 	}
+}
+
+// findBegun returns the user who had the email with this hash and whose erasure has begun.
+func (e *Erasures) findBegun(ctx context.Context, hash string) (User, error) {
+	var begun []erasure
+	if err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").Scan(ctx); err != nil {
+		return User{}, failed("list erasures", err)
+	}
+	for _, row := range begun {
+		for email := range strings.SplitSeq(row.Emails, "\n") {
+			if string(hashEmail(email)) == hash {
+				return User{ID: row.ID, AccountID: row.AccountID}, nil
+			}
+		}
+	}
+	return User{}, ErrUserNotFound
 }
 
 // Finish finishes all erasures that have begun. If it is called again before it has returned, the
@@ -140,60 +157,90 @@ func (e *Erasures) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finishAccount deletes the rows of an account, first those that refer to others.
+// finishAccount deletes the rows of an account, first those that refer to others. It reads keys and
+// users in pages, because an account can have had any number of them.
 func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
-	const ofUsers = "user_id IN (SELECT id FROM users WHERE account_id = ?0)"
-	const ofKeys = "api_key_id IN (SELECT id FROM api_keys WHERE account_id = ?0)"
-	const ofSubjects = "(subject_id = ?0 OR subject_id IN (SELECT id FROM api_keys WHERE account_id = ?0))"
-	for _, rows := range []expiredRows{
-		{table: "api_key_last_uses", key: "api_key_id", where: ofKeys},
-		{table: "api_key_hourly_usage", key: "api_key_id, hour", where: ofKeys},
-		{table: "api_key_daily_usage", key: "api_key_id, day", where: ofKeys},
-		{table: "api_key_sources", key: "api_key_id, day, address, client", where: ofKeys},
-		{table: "api_key_refusals", key: "api_key_id, id", where: ofKeys},
-		{table: "api_key_agents", key: "api_key_id, agent_id", where: ofKeys},
-		{table: "exchanges", key: "id", where: ofKeys},
-		{table: "limit_notices", key: "subject_id, month, percent", where: ofSubjects},
-		{table: "call_totals", key: "subject_id, day", where: ofSubjects},
-		{table: "calls", key: "id", where: "account_id = ?0"},
-		{
+	err := eachPage(ctx, e.db, row.AccountID, func(keys []Key) error {
+		const ofKeys, ofSubjects = "api_key_id IN (?)", "subject_id IN (?)"
+		return e.deleteRows(ctx, bun.List(idsOf(keys)),
+			expiredRows{table: "api_key_last_uses", key: "api_key_id", where: ofKeys},
+			expiredRows{table: "api_key_hourly_usage", key: "api_key_id, hour", where: ofKeys},
+			expiredRows{table: "api_key_daily_usage", key: "api_key_id, day", where: ofKeys},
+			expiredRows{table: "api_key_sources", key: "api_key_id, day, address, client", where: ofKeys},
+			expiredRows{table: "api_key_refusals", key: "api_key_id, id", where: ofKeys},
+			expiredRows{table: "api_key_agents", key: "api_key_id, agent_id", where: ofKeys},
+			expiredRows{table: "exchanges", key: "id", where: ofKeys},
+			expiredRows{table: "limit_notices", key: "subject_id, month, percent", where: ofSubjects},
+			expiredRows{table: "call_totals", key: "subject_id, day", where: ofSubjects},
+			expiredRows{table: "api_keys", key: "id", where: "id IN (?)"},
+		)
+	})
+	if err != nil {
+		return err
+	}
+	const ofAccount = "account_id = ?"
+	err = e.deleteRows(ctx, row.AccountID,
+		expiredRows{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id = ?"},
+		expiredRows{table: "call_totals", key: "subject_id, day", where: "subject_id = ?"},
+		expiredRows{table: "calls", key: "id", where: ofAccount},
+		expiredRows{
 			table: "webhook_deliveries", key: "endpoint_id, event_id, event",
-			where: "endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = ?0)",
+			where: "endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = ?)",
 		},
-		{table: "webhook_endpoints", key: "id", where: "account_id = ?0"},
-		{table: "sessions", key: "id", where: ofUsers},
-		{table: "pending_sign_ins", key: "token_hash", where: ofUsers},
-		{table: "sign_in_links", key: "token_hash", where: ofUsers},
-		{table: "password_reset_links", key: "token_hash", where: ofUsers},
-		{table: "email_changes", key: "user_id", where: ofUsers},
-		{table: "authenticators", key: "user_id", where: ofUsers},
-		{table: "recovery_codes", key: "code_hash", where: ofUsers},
-		{table: "passkeys", key: "id", where: ofUsers},
-		{table: "identities", key: "issuer, subject", where: ofUsers},
-		{table: "invitations", key: "id", where: "account_id = ?0"},
-		{table: "recent_mails", key: "id", where: "account_id = ?0"},
-		{table: "outbox", key: "id", where: "account_id = ?0 OR email_hash IN (SELECT email_hash FROM users WHERE account_id = ?0)"},
-		{table: "activity_repeats", key: "activity_id", where: "account_id = ?0"},
-		{table: "activities", key: "id", where: "account_id = ?0"},
-		{table: "api_keys", key: "id", where: "account_id = ?0"},
-		{table: "agents", key: "id", where: "account_id = ?0"},
-		{table: "users", key: "id", where: "account_id = ?0"},
-		{table: "accounts", key: "id", where: "id = ?0"},
-		{table: "erasures", key: "id", where: "account_id = ?0 AND id <> ?0"},
-	} {
-		rows.args = []any{row.AccountID}
-		var err error
-		switch rows.table {
-		case "activities":
-			err = inBatches(ctx, func() (int64, error) { return e.deleteActivities(ctx, row.AccountID, rows) })
-		case "users":
-			if err = e.forgetFailures(ctx, row.AccountID); err == nil {
-				err = purgeTable(ctx, e.db, waits, rows)
-			}
-		default:
-			err = purgeTable(ctx, e.db, waits, rows)
-		}
-		if err != nil {
+		expiredRows{table: "webhook_endpoints", key: "id", where: ofAccount},
+		expiredRows{table: "invitations", key: "id", where: ofAccount},
+		expiredRows{table: "recent_mails", key: "id", where: ofAccount},
+		expiredRows{table: "outbox", key: "id", where: ofAccount},
+		expiredRows{table: "activity_repeats", key: "activity_id", where: ofAccount},
+		expiredRows{table: "agents", key: "id", where: ofAccount},
+	)
+	if err != nil {
+		return err
+	}
+	if err := inBatches(ctx, func() (int64, error) { return e.deleteActivities(ctx, row.AccountID) }); err != nil {
+		return err
+	}
+	if err := eachPage(ctx, e.db, row.AccountID, func(users []User) error { return e.deleteUsers(ctx, users) }); err != nil {
+		return err
+	}
+	return e.deleteRows(ctx, row.AccountID,
+		expiredRows{table: "accounts", key: "id", where: "id = ?"},
+		expiredRows{table: "erasures", key: "id", where: "account_id = ? AND id <> account_id"},
+	)
+}
+
+// deleteUsers deletes users of an account that is being erased, and what belongs to them.
+func (e *Erasures) deleteUsers(ctx context.Context, users []User) error {
+	var hashes [][]byte
+	for _, user := range users {
+		hashes = append(hashes, user.EmailHash)
+	}
+	if err := e.deleteHashed(ctx, hashes); err != nil {
+		return err
+	}
+	if err := e.deleteRows(ctx, bun.List(hashes), expiredRows{table: "outbox", key: "id", where: "email_hash IN (?)"}); err != nil {
+		return err
+	}
+	const ofUsers = "user_id IN (?)"
+	return e.deleteRows(ctx, bun.List(idsOf(users)),
+		expiredRows{table: "sessions", key: "id", where: ofUsers},
+		expiredRows{table: "pending_sign_ins", key: "token_hash", where: ofUsers},
+		expiredRows{table: "sign_in_links", key: "token_hash", where: ofUsers},
+		expiredRows{table: "password_reset_links", key: "token_hash", where: ofUsers},
+		expiredRows{table: "email_changes", key: "user_id", where: ofUsers},
+		expiredRows{table: "authenticators", key: "user_id", where: ofUsers},
+		expiredRows{table: "recovery_codes", key: "code_hash", where: ofUsers},
+		expiredRows{table: "passkeys", key: "id", where: ofUsers},
+		expiredRows{table: "identities", key: "issuer, subject", where: ofUsers},
+		expiredRows{table: "users", key: "id", where: "id IN (?)"},
+	)
+}
+
+// deleteRows deletes the rows of each table whose condition has this argument.
+func (e *Erasures) deleteRows(ctx context.Context, arg any, tables ...expiredRows) error {
+	for _, rows := range tables {
+		rows.args = []any{arg}
+		if err := purgeTable(ctx, e.db, waits, rows); err != nil {
 			return err
 		}
 	}
@@ -201,7 +248,8 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 }
 
 // deleteActivities deletes a batch of the activities of an account and returns its size.
-func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID, rows expiredRows) (n int64, err error) {
+func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID) (n int64, err error) {
+	rows := expiredRows{table: "activities", key: "id", where: "account_id = ?", args: []any{accountID}}
 	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx Tx) error {
 		return tx.erasing(ctx, accountID, func() error {
 			n, err = affected(rows.deleteBatch(e.db, tx, waits).Exec(ctx))
@@ -209,17 +257,6 @@ func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID, ro
 		})
 	})
 	return n, err
-}
-
-// forgetFailures deletes the wrong passwords of the last minute of an account's users.
-func (e *Erasures) forgetFailures(ctx context.Context, accountID uuid.UUID) error {
-	return eachPage(ctx, e.db, accountID, func(users []User) error {
-		var hashes [][]byte
-		for _, user := range users {
-			hashes = append(hashes, user.EmailHash)
-		}
-		return e.deleteHashed(ctx, hashes)
-	})
 }
 
 // deleteHashed deletes the sign-in failures of emails with these hashes.
@@ -320,9 +357,6 @@ func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails
 		}, "label", "note", "revocation_reason", "leak_url"))
 }
 
-// rewriteBatch is the number of rows that a transaction of an erasure changes.
-const rewriteBatch = 250
-
 // rewrite writes these columns of the account's rows that change has changed, in short transactions
 // with a pause for other writers.
 func rewrite[T entry](ctx context.Context, db *DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
@@ -333,7 +367,7 @@ func rewrite[T entry](ctx context.Context, db *DB, accountID uuid.UUID, change f
 				ids = append(ids, row.id())
 			}
 		}
-		batches := slices.Collect(slices.Chunk(ids, rewriteBatch))
+		batches := slices.Collect(slices.Chunk(ids, writeBatch))
 		return inBatches(ctx, func() (int64, error) {
 			if len(batches) == 0 {
 				return 0, nil
@@ -381,6 +415,13 @@ func eachPage[T entry](ctx context.Context, db *DB, accountID uuid.UUID, visit f
 		}
 		page.After = list.Next
 	}
+}
+
+func idsOf[T entry](rows []T) (ids []uuid.UUID) {
+	for _, row := range rows {
+		ids = append(ids, row.id())
+	}
+	return ids
 }
 
 // emailsOfUser returns the emails that a user has or had.

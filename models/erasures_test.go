@@ -204,6 +204,9 @@ func TestErasureOfManyRowsIsResumed(t *testing.T) {
 		if err := f.Erasures.Finish(stopped); err == nil {
 			t.Error("finished without time")
 		}
+		if again := modelstest.Value(f.Erasures.FindUser(t.Context(), strings.ToUpper(c.user.Email)))(t); again.ID != c.user.ID {
+			t.Errorf("the user to be erased is %+v", again)
+		}
 		must(t, f.Erasures.Finish(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM activities WHERE account_id = ?", c.ID)
 		f.checkCount(t, 1, "SELECT count(*) FROM erasures WHERE finished_at IS NOT NULL AND id = ?", c.ID)

@@ -18,6 +18,10 @@ const (
 	MaxPasskeys = 10
 )
 
-// maintenanceBatch is the number of rows that one statement of the maintenance reads or deletes. A
-// small batch does not delay other writers.
-const maintenanceBatch = 1000
+const (
+	// maintenanceBatch is the number of rows that one statement of the maintenance reads.
+	maintenanceBatch = 1000
+	// writeBatch is the number of rows that it deletes or changes at once. A small batch does
+	// not delay other writers.
+	writeBatch = 250
+)

@@ -67,7 +67,7 @@ func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 		// All activities of these users are older. A key's page names the user who
 		// generated it.
 		{
-			"users", "id", "removed_at < ? AND NOT EXISTS (SELECT 1 FROM api_keys AS k WHERE k.account_id = users.account_id AND k.created_by = users.id)",
+			"users", "id", "removed_at < ? AND NOT EXISTS (SELECT 1 FROM api_keys AS k WHERE k.created_by = users.id)",
 			[]any{forgotten},
 		},
 	} {
@@ -112,6 +112,6 @@ func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 
 // deleteBatch deletes one batch.
 func (r expiredRows) deleteBatch(db *DB, conn bun.IDB, locks string) *bun.DeleteQuery {
-	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(maintenanceBatch)
+	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(writeBatch)
 	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), db.locked(batch, locks))
 }

@@ -141,6 +141,8 @@ CREATE INDEX api_keys_limited ON api_keys (account_id) WHERE limits IS NOT NULL 
 -- For the notice about leaked keys.
 CREATE INDEX api_keys_leaked ON api_keys (account_id, revoked_at) WHERE leak_reporter IS NOT NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
+-- For the purge of users who were removed long ago.
+CREATE INDEX api_keys_creator ON api_keys (created_by) WHERE created_by IS NOT NULL;
 
 -- The exchanges of tokens whose issuer and signature were right: the last 20 of each key.
 CREATE TABLE exchanges (
@@ -638,7 +640,8 @@ CREATE TABLE erasures (
     -- NULL while rows are left.
     finished_at timestamptz
 );
-CREATE INDEX erasures_unfinished ON erasures (account_id) WHERE finished_at IS NULL;
+CREATE INDEX erasures_account ON erasures (account_id);
+CREATE INDEX erasures_unfinished ON erasures (id) WHERE finished_at IS NULL;
 
 -- When the newest backup was begun, for a metric. There is no row before the first.
 CREATE TABLE last_backup (
