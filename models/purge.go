@@ -12,7 +12,8 @@ import (
 const (
 	// purgeInterval is the time between two purges.
 	purgeInterval = time.Hour
-	// purgePause is the time between two batches, in which other writers can use a SQLite file.
+	// purgePause is the least time between two batches, in which other writers can use a SQLite
+	// file. It is as long as the batch if that took longer.
 	purgePause = 10 * time.Millisecond
 
 	hourlyUsageKept  = 48 * time.Hour
@@ -98,6 +99,7 @@ func purgeTable(ctx context.Context, db *DB, locks string, old expiredRows) erro
 // instance deletes at the same time.
 func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 	for {
+		began := time.Now()
 		deleted, err := deleteBatch()
 		if err != nil || deleted == 0 {
 			return err
@@ -105,7 +107,7 @@ func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(purgePause):
+		case <-time.After(max(purgePause, time.Since(began))):
 		}
 	}
 }
