@@ -54,6 +54,14 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 	})
 }
 
+// CheckRestrictions returns the error that restrictions of a key would have, and changes nothing. A
+// key without an id is a new one.
+func (k *Keys) CheckRestrictions(ctx context.Context, key Key, r Restrictions) error {
+	return k.db.InTx(ctx, "check restrictions", func(ctx context.Context, tx Tx) error {
+		return k.setRestrictions(ctx, tx, &key, r)
+	})
+}
+
 // saveRestrictions writes the restrictions and the note of a key and records the old and new
 // values, unless nothing has changed.
 func saveRestrictions(ctx context.Context, tx Tx, old, key Key, actor Actor) (Key, error) {

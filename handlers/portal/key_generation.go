@@ -27,6 +27,10 @@ func (p *keyPages) generate(c *gin.Context) error {
 	}
 	if trusted := p.checkTrust(&form.Trust, n.Trust); !submitted.valid || !trusted {
 		explainRestrictions(&form.Restrictions, &form.LabelProblem, models.CheckLabel(form.Label))
+		key := models.Key{AccountID: sessionFrom(c).AccountID, Access: n.Access}
+		if err := p.explainUnread(c, &form.Restrictions, key, n.Restrictions); err != nil {
+			return err
+		}
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	formID, ok := parseID(c.PostForm("form_id"))

@@ -65,6 +65,9 @@ func (p *keyPages) restrict(c *gin.Context) error {
 	}
 	if !valid {
 		explainRestrictions(&page.Restrictions, &page.NoteProblem, models.CheckNote(page.Note))
+		if err := p.explainUnread(c, &page.Restrictions, key, restrictions); err != nil {
+			return err
+		}
 	} else {
 		key, err = p.keys.Restrict(c.Request.Context(), key.AccountID, key.ID, page.Version, restrictions, page.Note, actorOf(c))
 		valid = !explainRestrictions(&page.Restrictions, &page.NoteProblem, err)

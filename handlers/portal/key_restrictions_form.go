@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -167,6 +168,16 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 		}
 	}
 	return r, valid
+}
+
+// explainUnread adds the errors that only the store finds to those of a form that cannot be read.
+func (p *keyPages) explainUnread(c *gin.Context, form *templates.KeyRestrictions, key models.Key, r models.Restrictions) error {
+	unread, other := form.ExpiresProblem, ""
+	if err := p.keys.CheckRestrictions(c.Request.Context(), key, r); err != nil && !explainRestrictions(form, &other, err) {
+		return err
+	}
+	form.ExpiresProblem = cmp.Or(unread, form.ExpiresProblem)
+	return nil
 }
 
 // expiryOf returns when the key expires. On the date that the key has already, the time stays too.

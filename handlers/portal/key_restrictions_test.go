@@ -172,12 +172,13 @@ func TestWrongRestrictionsGenerateNothingAndAreKept(t *testing.T) {
 			fields := restricted("expires", "date", "expiry_date", "2020-01-01", "agents", "only", "networks", wrong.networks)
 			fields.Set("label", " ")
 			page := c.post("/api-keys", fields).is(http.StatusUnprocessableEntity)
-			page.one("alert", "Enter a label.")
-			page.one("alert", wrong.alert)
+			for _, alert := range []string{"Enter a label.", wrong.alert, "future", "at least one agent"} {
+				page.one("alert", alert)
+			}
 		}
 		several := restricted("agents", "only", "networks", "here\nthere\n192.0.2.7/24", "expires", "date", "expiry_date", "soon")
 		page := c.post("/api-keys", several).is(http.StatusUnprocessableEntity)
-		for _, alert := range []string{`"here", "there" are not`, "Did you mean 192.0.2.0/24?", "Enter a date"} {
+		for _, alert := range []string{`"here", "there" are not`, "Did you mean 192.0.2.0/24?", "Enter a date", "at least one agent"} {
 			page.one("alert", alert)
 		}
 		c.get("/api-keys").says("No API keys yet")
@@ -441,9 +442,9 @@ func TestPageOfRestrictionsRefusesWrongValuesAndOtherKeys(t *testing.T) {
 		for _, alert := range []string{"Enter a date", "Choose All agents", "not an IP address", "at most 500"} {
 			page.one("alert", alert)
 		}
-		wrong = url.Values{"expires": {"date"}, "expiry_date": {"2020-01-01"}, "agents": {"only"}, "note": {strings.Repeat("é", 501)}}
+		wrong = url.Values{"expires": {"date"}, "expiry_date": {"2020-01-01"}, "agents": {"only"}, "networks": {"example.com"}, "note": {strings.Repeat("é", 501)}}
 		page = c.post(path, wrong).is(http.StatusUnprocessableEntity)
-		for _, alert := range []string{"future", "at least one agent", "at most 500"} {
+		for _, alert := range []string{"future", "at least one agent", "not an IP address", "at most 500"} {
 			page.one("alert", alert)
 		}
 		if same := c.keys()[0]; same.Note != "" || same.ExpiresAt != nil || same.Networks != nil || len(same.Agents) != 1 {
