@@ -105,6 +105,14 @@ func malformed(description string) exchangeError {
 	return exchangeError{status: http.StatusBadRequest, code: invalidRequest, description: description}
 }
 
+// errKeysMissing is the response while the public keys of an issuer, or new ones, cannot be fetched.
+func errKeysMissing(retryAfter time.Duration, cause error) exchangeError {
+	return exchangeError{
+		status: http.StatusServiceUnavailable, code: unavailableGrant, description: "The public keys of the issuer cannot be had. Try again later.",
+		retryAfter: max(time.Second, retryAfter), cause: cause,
+	}
+}
+
 // exchangeErrorOf returns the response to an error.
 func exchangeErrorOf(err error) exchangeError {
 	if e, ok := errors.AsType[exchangeError](err); ok {
@@ -114,10 +122,7 @@ func exchangeErrorOf(err error) exchangeError {
 		return errNotGranted
 	}
 	if missing, ok := errors.AsType[*publickeys.MissingError](err); ok {
-		return exchangeError{
-			status: http.StatusServiceUnavailable, code: unavailableGrant, description: "The public keys of the issuer cannot be had. Try again later.",
-			retryAfter: max(time.Second, missing.RetryAfter), cause: err,
-		}
+		return errKeysMissing(missing.RetryAfter, err)
 	}
 	p := problem.From(err)
 	e := exchangeError{status: p.Status, code: "server_error", description: p.Message, retryAfter: p.RetryAfter, cause: err}
@@ -227,7 +232,10 @@ func (e *exchanges) verify(ctx context.Context, key models.Key, token *workload.
 	} else if e.issuers().Fetched(token.Issuer) {
 		public, err = e.keys.Get(ctx, token.Issuer, token.KeyID)
 	}
+	unconfirmed, isUnconfirmed := errors.AsType[*publickeys.UnconfirmedError](err)
 	switch {
+	case isUnconfirmed: // the provider may have a new key
+		return workload.Claims{}, errKeysMissing(unconfirmed.RetryAfter, err)
 	case errors.Is(err, publickeys.ErrUnknown):
 		return workload.Claims{}, errNotGranted
 	case errors.Is(err, publickeys.ErrBusy):

@@ -50,6 +50,17 @@ func (e *MissingError) Error() string {
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.Cause }
 
+// UnconfirmedError is [ErrUnknown] for an identifier that may be new, because the last fetch failed.
+type UnconfirmedError struct {
+	RetryAfter time.Duration // until the next fetch
+}
+
+// Error implements error.
+func (e *UnconfirmedError) Error() string { return "the signer cannot be asked for a public key" }
+
+// Unwrap returns [ErrUnknown].
+func (e *UnconfirmedError) Unwrap() error { return ErrUnknown }
+
 // Config describes a signer.
 type Config[K any] struct {
 	URL string
@@ -72,6 +83,7 @@ type Keys[K any] struct {
 	waiting chan struct{}              // has a value of each caller that fetches or waits for it
 	turn    sync.Mutex                 // of the caller that may fetch
 	tried   time.Time                  // the last fetch; turn guards it
+	failed  bool                       // the last fetch failed; turn guards it
 	unknown map[string]time.Time       // when a fetch did not find an identifier; turn guards it
 }
 
@@ -99,8 +111,8 @@ func New[K any](config Config[K]) *Keys[K] {
 // fetches them, but at most once a minute for all callers, and once an hour for an identifier that
 // stays unknown. Each such identifier makes the next fetch wait a minute longer for an hour. So
 // strangers who invent identifiers cause ten fetches an hour and use up no limit of the signer.
-// While the signer does not answer, the old keys are used. The error is [ErrUnknown], [ErrBusy] or
-// a [MissingError].
+// While the signer does not answer, the old keys are used. The error is [ErrUnknown], an
+// [UnconfirmedError], [ErrBusy] or a [MissingError].
 func (k *Keys[K]) Get(ctx context.Context, id string) (key K, err error) {
 	if key, _, fresh := k.lookUp(id); fresh {
 		return key, nil
@@ -128,11 +140,12 @@ func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
 	var failure error
 	now := k.config.Now()
 	maps.DeleteFunc(k.unknown, func(_ string, since time.Time) bool { return now.Sub(since) >= unknownAge })
-	if _, unknown := k.unknown[id]; !unknown && (k.tried.IsZero() || now.Sub(k.tried) >= k.pause()) {
+	_, unknown := k.unknown[id]
+	if !unknown && (k.tried.IsZero() || now.Sub(k.tried) >= k.pause()) {
 		k.tried = now
 		// The fetch must not end when the caller leaves.
 		failure = k.fetch(context.WithoutCancel(ctx))
-		if failure != nil {
+		if k.failed = failure != nil; k.failed {
 			k.config.Logger.WarnContext(ctx, "cannot fetch the public keys", slog.String("host", k.host), slog.Any("cause", failure))
 		}
 		key, found, _ = k.lookUp(id)
@@ -145,6 +158,8 @@ func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
 		return key, nil
 	case k.known.Load() == nil:
 		return key, &MissingError{k.tried.Add(k.pause()).Sub(k.config.Now()), failure}
+	case k.failed && !unknown:
+		return key, &UnconfirmedError{k.tried.Add(k.pause()).Sub(k.config.Now())}
 	default:
 		return key, ErrUnknown
 	}
