@@ -3,6 +3,7 @@ package pages
 // TrustWorkload chooses "Workload identity (no secret)" and a platform in the form for a new key.
 func (k Keys) TrustWorkload(platform string) Area {
 	choice := k.find("radio", "Workload identity (no secret)")
+	k.ExpectNo("combobox", "Provider")
 	k.must(choice.Check(), "choose a key without a secret")
 	k.Choose("Provider", platform)
 	if !k.JavaScript { // otherwise the choice shows the fields
