@@ -91,9 +91,10 @@ type media struct {
 }
 
 type example struct {
-	Summary string
-	Value   json.RawMessage
-	Reason  string `json:"x-error-reason"`
+	Summary     string
+	Description string // of the code of an error
+	Value       json.RawMessage
+	Reason      string `json:"x-error-reason"`
 }
 
 type schema struct {

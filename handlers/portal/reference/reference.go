@@ -179,7 +179,7 @@ func exampleText(mediaType string, value json.RawMessage) string {
 }
 
 // addErrors adds the examples of an error response to the rows of their codes. The description of a
-// row is that of the first response with this code alone, or else of the first one.
+// row is that of its example, of the first response with this code alone, or else of the first one.
 func (r *reader) addErrors(response templates.Response, content media) {
 	codes := map[string]bool{}
 	for _, name := range content.Examples.names {
@@ -190,6 +190,9 @@ func (r *reader) addErrors(response templates.Response, content media) {
 		row.Status, row.Code = response.Status, body.Code
 		if row.Description == nil {
 			row.Description = response.Description
+		}
+		if shown.Description != "" {
+			row.Description, r.described[body.Code] = templates.NewProse(shown.Description), true
 		}
 		message := templates.ErrorMessage{Cause: shown.Summary, Reason: shown.Reason, Message: body.Error}
 		if !slices.ContainsFunc(row.Messages, func(m templates.ErrorMessage) bool { return m.Message == message.Message }) {

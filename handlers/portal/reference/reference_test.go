@@ -2,6 +2,7 @@ package reference_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -113,7 +114,13 @@ func TestEveryErrorCodeIsInTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var codes []string
+	meanings := map[string]string{}
 	for _, row := range page(t).Errors {
+		meaning := fmt.Sprint(row.Description)
+		if other, taken := meanings[meaning]; taken {
+			t.Errorf("%s and %s both mean %s", other, row.Code, meaning)
+		}
+		meanings[meaning] = row.Code
 		codes = append(codes, row.Code)
 		if len(row.Status) != 3 || len(row.Description) == 0 || len(row.Messages) == 0 || row.Messages[0].Message == "" {
 			t.Errorf("row %+v", row)
