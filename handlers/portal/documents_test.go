@@ -210,7 +210,7 @@ func TestPagesLeadToTheirMarkdown(t *testing.T) {
 	page := sqliteSite(t, httpBase).visitor(t).get("/docs/guides").is(http.StatusOK)
 	page.one("link", "View as Markdown").with("href", "/docs/guides.md")
 	page.says("For coding agents: " + httpBase + "/llms.txt lists all pages")
-	if !strings.Contains(page.body, `<link rel="alternate" href="/docs/guides.md" type="text/markdown">`) {
+	if !strings.Contains(page.body, `<link rel="alternate" type="text/markdown" href="/docs/guides.md">`) {
 		t.Error("the head does not name the Markdown")
 	}
 }
