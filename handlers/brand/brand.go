@@ -23,7 +23,7 @@ type Brand struct {
 const MaxLogo = 32 << 10
 
 // maxLogoSide limits the pixels of a PNG, because a small file can unpack to a huge picture.
-const maxLogoSide = 1024
+const maxLogoSide = 2048
 
 // Logo is a picture that has been checked.
 type Logo struct {

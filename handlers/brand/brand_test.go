@@ -34,7 +34,7 @@ func TestLogos(t *testing.T) {
 		"too large":                  {svg + strings.Repeat(" ", brand.MaxLogo-len(svg)+1), "", "larger than 32 KiB"},
 		"a PNG":                      {small, "image/png", ""},
 		"half a PNG":                 {small[:len(small)/2], "", "neither a valid SVG nor a valid PNG"},
-		"a PNG with too many pixels": {picture(t, 1025, 1), "", "1025 × 1 pixels"},
+		"a PNG with too many pixels": {picture(t, 2049, 1), "", "2049 × 1 pixels"},
 		"empty":                      {"", "", "no element svg"},
 		"HTML":                       {"<html><body/></html>", "", "root is no svg"},
 		"no namespace":               {"<svg/>", "", "root is no svg"},
