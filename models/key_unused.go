@@ -65,6 +65,21 @@ func (u *unusedKey) reset() {
 	u.UnusedSince, u.UnusedWarnedAt, u.UnusedWarnings, u.UnusedMailed = nil, nil, 0, 0
 }
 
+// postpone sets the next look.
+func (u *unusedKey) postpone(now time.Time, by time.Duration) {
+	check := now.Add(by)
+	u.UnusedCheckAt = &check
+}
+
+// look is next, but while mails about the key wait in the outbox, the key waits too.
+func (u *unusedKey) look(now time.Time, lifetime time.Duration, mail, waiting bool) unusedStep {
+	if waiting && u.UnusedMailed < u.UnusedWarnings {
+		u.postpone(now, unusedMargin)
+		return unusedWait
+	}
+	return u.next(now, lifetime, mail)
+}
+
 // next returns what is due now, and sets the state after that and the time of the next look. A key
 // is revoked after lifetime without a use; 0: never.
 func (u *unusedKey) next(now time.Time, lifetime time.Duration, mail bool) unusedStep {
@@ -108,8 +123,7 @@ func (u *unusedKey) next(now time.Time, lifetime time.Duration, mail bool) unuse
 		u.UnusedCheckAt = &revocation
 		return unusedWait
 	}
-	retry := now.Add(unusedMargin)
-	u.UnusedCheckAt = &retry
+	u.postpone(now, unusedMargin)
 	return unusedRevoke
 }
 
@@ -323,16 +337,10 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 		key.UnusedPolicy = k.unusedLifetime
 		if account.DisabledAt != nil { // its keys are refused already
 			key.reset()
-			tomorrow := now.Add(Day)
-			key.UnusedCheckAt = &tomorrow
+			key.postpone(now, Day)
 			continue
 		}
-		if waiting && key.UnusedMailed < key.UnusedWarnings {
-			retry := now.Add(unusedMargin)
-			key.UnusedCheckAt = &retry
-			continue
-		}
-		switch key.next(now, k.UnusedLifetime(account), tx.db.mail) {
+		switch key.look(now, k.UnusedLifetime(account), tx.db.mail, waiting) {
 		case unusedMail:
 			mailed = append(mailed, key.ID)
 		case unusedRevoke:
@@ -346,9 +354,9 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 	}
 	for i, key := range keys {
 		if !queued && slices.Contains(mailed, key.ID) {
-			retry := now.Add(unusedMargin)
 			key = former[i]
-			key.UnusedPolicy, key.UnusedCheckAt = k.unusedLifetime, &retry
+			key.UnusedPolicy = k.unusedLifetime
+			key.postpone(now, unusedMargin)
 		}
 		if err := tx.Update(ctx, &key, unusedState...); err != nil {
 			return nil, err
