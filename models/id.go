@@ -54,8 +54,8 @@ func sortedIDs(ids []uuid.UUID) []uuid.UUID {
 
 func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7).
+// lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7). Before 1970, that is zero.
 func lowestID(at time.Time) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
+	binary.BigEndian.PutUint64(id[:8], uint64(max(0, at.UnixMilli()))<<16)
 	return id
 }

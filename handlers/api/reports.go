@@ -77,7 +77,8 @@ func (q *reportQuery) limit() int {
 	return limit
 }
 
-// time returns a time (RFC 3339), or the zero time.
+// time returns a time (RFC 3339), or the zero time if the parameter is missing. For a year before
+// 1970 it returns 1970: nothing is older, and PostgreSQL has no year 0.
 func (q *reportQuery) time(name string) time.Time {
 	text := q.value(name)
 	if text == "" {
@@ -86,6 +87,9 @@ func (q *reportQuery) time(name string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		q.refuse(name, "a time such as 2026-11-22T09:30:00Z")
+	}
+	if epoch := time.Unix(0, 0); at.Before(epoch) {
+		at = epoch
 	}
 	return at.UTC()
 }

@@ -116,6 +116,11 @@ func TestActivityReport(t *testing.T) {
 		if s.get("/api/activity?from="+from, bearer(reports)).is(http.StatusOK).into(&page); len(page.Activities) != 3 {
 			t.Errorf("from the first one on: %v", page.Activities)
 		}
+		for query, want := range map[string]int{"from=1970-01-01T00:00:00Z": 3, "from=0000-01-01T00:00:00Z": 3, "to=0001-01-01T00:00:00Z": 0} {
+			if s.get("/api/activity?"+query, bearer(reports)).is(http.StatusOK).into(&page); len(page.Activities) != want {
+				t.Errorf("%s: %d activities, want %d", query, len(page.Activities), want)
+			}
+		}
 		lines := s.get("/api/activity?limit=1", bearer(reports), header("Accept", "application/x-ndjson")).is(http.StatusOK)
 		if strings.Count(string(lines.body), "}\n") != 1 {
 			t.Errorf("lines %s", lines.body)

@@ -65,10 +65,11 @@ func newActivityView(parameters url.Values) (activityView, error) {
 			set(paramActor, id.String())
 		}
 	}
-	// day returns the start of the day of the user, or of the day after it.
+	// day returns the start of the day of the user, or of the day after it. PostgreSQL has no
+	// year 0, and nothing is older than 1970.
 	day := func(name, offsetName string, later int) time.Time {
 		date, err := time.Parse(time.DateOnly, parameters.Get(name))
-		if err != nil || date.IsZero() {
+		if err != nil || date.Year() < 1970 {
 			return time.Time{}
 		}
 		set(name, date.Format(time.DateOnly))
