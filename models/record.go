@@ -103,6 +103,10 @@ var consequences = map[Action]consequence{
 func (tx Tx) Record(ctx context.Context, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()
+		if tx.db.pastIDs {
+			past := lowestID(tx.Now())
+			copy(activity.ID[:6], past[:6])
+		}
 	}
 	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
 	activity.ActorKind, activity.Address = actor.Kind, actor.Address

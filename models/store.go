@@ -93,6 +93,9 @@ type Options struct {
 	// WebhooksOff means that nobody sends webhooks, so none are queued. The commands of
 	// operators do not know it.
 	WebhooksOff bool
+	// PastIDs means that the ids of activities have the time of the clock Now, because it is
+	// in the past.
+	PastIDs bool
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
 	// Issuers are those whose tokens can stand for a key without pasted public keys.
@@ -141,7 +144,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}
 	db := &DB{
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
-		mail: o.Mail, webhooksOff: o.WebhooksOff, mailsDropped: new(atomic.Uint64),
+		mail: o.Mail, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
 	}
 	db.checkSecret(ctx, o.Keyring)
 	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, o)

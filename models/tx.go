@@ -27,6 +27,7 @@ type DB struct {
 
 	mail         bool           // queue mails about activities
 	webhooksOff  bool           // queue no webhooks
+	pastIDs      bool           // see [Options.PastIDs]
 	mailsDropped *atomic.Uint64 // because too many waited
 }
 

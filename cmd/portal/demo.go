@@ -161,7 +161,7 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 	baseURL := strings.TrimSuffix(cmp.Or(settings.BaseURL, "http://"+settings.Addr), "/")
 	seed := demoSeed{today: time.Now().UTC().Truncate(time.Minute)}
 	seed.setClock(time.Now())
-	return d.withStore(ctx, models.Options{Now: seed.clock}, func(store *models.Store) error {
+	return d.withStore(ctx, models.Options{Now: seed.clock, PastIDs: true}, func(store *models.Store) error {
 		if c.Replace {
 			if err := eraseSeeded(ctx, store, c.Email, memberEmail(c.Email)); err != nil {
 				return err
@@ -222,7 +222,8 @@ func eraseSeeded(ctx context.Context, store *models.Store, emails ...string) err
 
 func memberEmail(email string) string { return "member-" + email }
 
-// demoSeed creates the demo data. Its clock is the clock of the store.
+// demoSeed creates the demo data. Its clock is the clock of the store. It goes on by a millisecond
+// whenever the store reads it, so that the ids of activities sort by time.
 type demoSeed struct {
 	store *models.Store
 	today time.Time
@@ -235,7 +236,9 @@ type demoSeed struct {
 	expires time.Time // when the expired key expires
 }
 
-func (s *demoSeed) clock() time.Time { return time.Unix(0, s.now.Load()).UTC() }
+func (s *demoSeed) clock() time.Time {
+	return time.Unix(0, s.now.Add(int64(time.Millisecond))).UTC()
+}
 
 func (s *demoSeed) setClock(now time.Time) { s.now.Store(now.UnixNano()) }
 

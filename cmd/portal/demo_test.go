@@ -109,6 +109,14 @@ func TestDemoSeed(t *testing.T) {
 			}
 		}
 
+		// Their ids sort by time, so reports can select them by time.
+		until := time.Now().Add(-10 * models.Day)
+		reported := modelstest.Value(store.Activity.Report(t.Context(), models.ActivityReport{AccountID: user.AccountID, Until: until, Limit: 100}))(t)
+		byTime := func(a, b models.Activity) int { return a.At.Compare(b.At) }
+		if len(reported) < 10 || !slices.IsSortedFunc(reported, byTime) || !reported[len(reported)-1].At.Before(until) {
+			t.Errorf("reported until %s: %+v", until, reported)
+		}
+
 		out := mustPortal(t, env, "", "demo", "seed", "--email", "suite@example.com")
 		if !regexp.MustCompile(`^Email: {4}suite@example\.com\nPassword: \S+\nAgent ID: \S+\nAPI key: {2}nas_\S+$`).MatchString(out) {
 			t.Errorf("got %q", out)
