@@ -118,26 +118,30 @@ func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activi
 	if err != nil {
 		return nil, failed("report activity", err)
 	}
-	activities := []Activity{}
-	query := selectActivities(l.db, &activities).
-		ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
-		Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
-		Where("activity.id < ?", lowestID(now.Add(-l.heldBack))).
-		OrderExpr("activity.id").Limit(int64(page.Limit))
-	if page.AccountID != uuid.Nil {
-		query = query.Where("activity.account_id = ?", page.AccountID)
-	}
-	if page.After != uuid.Nil {
-		query = query.Where("activity.id > ?", page.After)
-	}
-	// The ranges of ids bound what the statement reads.
+	above, below := page.After, lowestID(now.Add(-l.heldBack))
+	rows := l.db.NewSelect().Table("activities").Limit(int64(page.Limit))
+	// The ranges of ids bound what the statement reads. Pairs of columns, COALESCE and a page
+	// before the joins keep PostgreSQL without statistics from expecting few rows: it would read
+	// all of them and sort them.
 	if !page.From.IsZero() {
-		query = query.Where("activity.at >= ? AND activity.id >= ?", page.From, lowestID(page.From.Add(-idSlack)))
+		rows = rows.Where("COALESCE(at >= ?, FALSE)", page.From)
+		above = slices.MaxFunc([]uuid.UUID{above, lowestID(page.From.Add(-idSlack))}, compareIDs)
 	}
 	if !page.Until.IsZero() {
-		query = query.Where("activity.at < ? AND activity.id < ?", page.Until, lowestID(page.Until.Add(idSlack)))
+		rows = rows.Where("COALESCE(at < ?, FALSE)", page.Until)
+		below = slices.MinFunc([]uuid.UUID{below, lowestID(page.Until.Add(idSlack))}, compareIDs)
 	}
-	return activities, failed("report activity", query.Scan(ctx))
+	if page.AccountID == uuid.Nil {
+		rows = rows.Where("id > ? AND id < ?", above, below).OrderExpr("id")
+	} else {
+		rows = rows.Where("(account_id, id) > (?0, ?1) AND (account_id, id) < (?0, ?2)", page.AccountID, above, below).OrderExpr("account_id, id")
+	}
+	activities := []Activity{}
+	err = selectActivities(l.db, &activities).ModelTableExpr("(?) AS activity", rows).
+		ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
+		Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
+		OrderExpr("activity.id").Scan(ctx)
+	return activities, failed("report activity", err)
 }
 
 func (p ActivityPage) filter(query *bun.SelectQuery, at bun.Ident) *bun.SelectQuery {
