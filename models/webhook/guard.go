@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -57,10 +58,18 @@ func (g *Guard) CheckURL(text string) (message string) {
 		return "The URL must begin with https://."
 	case g.isBase(parsed):
 		return "The URL leads to the portal itself."
-	case notLiteral == nil && g.check(address) != nil:
+	case notLiteral == nil && g.check(address) != nil, notLiteral != nil && isNumber(host):
 		return "The portal does not send webhooks to this address."
 	}
 	return ""
+}
+
+// isNumber reports whether browsers and other programs read a host that is no [netip.Addr] as an
+// IPv4 address, such as 2130706433 or 127.1. No top-level domain is a number.
+func isNumber(host string) bool {
+	last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]
+	_, err := strconv.ParseUint(strings.TrimSuffix(last, "."), 0, 64)
+	return err == nil
 }
 
 // allowsHTTP reports whether a host is a loopback address in an allowed network.

@@ -98,7 +98,8 @@ func TestAllowedNetworks(t *testing.T) {
 		"http://10.1.2.3/": false, "https://10.1.2.3/": true, "https://10.2.0.1/": false, "http://[::1]/": false, "ftp://127.0.0.1/": false,
 		"https://PORTAL.internal:8443/x": false, "https://portal.internal.:8443/": false, "https://portal.internal/x": true,
 		"https://user@example.com/": false, "https://user:pw@example.com/": false, "https://example.com/#x": false, "https://example.com/#": false,
-		"": false, "example.com": false, "https://": false, "https:///x": false, "https://exa mple.com/": false, "https://example.com/\n": false,
+		"https://2130706433/": false, "https://0x7f000001/": false, "https://127.1/": false, "https://0177.0.0.1/": false, "https://127.0.0.1./": false, "https://8.8.8.8/": true,
+		"https://1.example/": true, "": false, "example.com": false, "https://": false, "https:///x": false, "https://exa mple.com/": false, "https://example.com/\n": false,
 		"https://example.com/" + strings.Repeat("x", 480): true, "https://example.com/" + strings.Repeat("x", 481): false,
 	} {
 		if message := guard.CheckURL(text); (message == "") != allowed {
