@@ -148,14 +148,18 @@ func (w *Webhooks) Finish(ctx context.Context, d Delivery, result DeliveryResult
 		if err != nil || changed == 0 || endpoint.DisabledAt != nil {
 			return err
 		}
-		if result.Succeeded() {
-			if endpoint.FailingSince == nil {
-				return nil
-			}
+		switch {
+		case !result.Succeeded():
+			err = w.fail(ctx, tx, endpoint, d, result)
+		case endpoint.FailingSince != nil:
 			endpoint.FailingSince, endpoint.Failures, endpoint.FailureMailedAt = nil, 0, nil
-			return tx.Update(ctx, &endpoint, "failing_since", "failures", "failure_mailed_at")
+			err = tx.Update(ctx, &endpoint, "failing_since", "failures", "failure_mailed_at")
 		}
-		return w.fail(ctx, tx, endpoint, d, result)
+		if err != nil {
+			return err
+		}
+		// Also after a success: a receiver can be slower than the events.
+		return dropOldest(ctx, tx, d.AccountID)
 	})
 }
 
@@ -187,10 +191,7 @@ func (w *Webhooks) fail(ctx context.Context, tx Tx, endpoint Endpoint, d Deliver
 			return err
 		}
 	}
-	if err := tx.Update(ctx, &endpoint, "failing_since", "failures", "failure_mailed_at"); err != nil {
-		return err
-	}
-	return dropOldest(ctx, tx, endpoint.AccountID)
+	return tx.Update(ctx, &endpoint, "failing_since", "failures", "failure_mailed_at")
 }
 
 // mailFailure queues the mails to the owners about an endpoint that has failed for an hour.

@@ -31,10 +31,11 @@ const (
 	// stopTimeout is how long the attempts in progress may take after a stop.
 	stopTimeout = 3 * time.Second
 
-	// The attempts at a time of this instance, of an account and of an endpoint. Receivers that
-	// hang hold only those of their account.
+	// The attempts at a time of this instance and of an endpoint. An account starts none while
+	// it has as many as the instance has left, and an endpoint none while its own are as many
+	// as its account can still start. So receivers that hang leave room for those of other
+	// accounts, and for the other endpoints of their account.
 	maxAttempts         = 32
-	maxAccountAttempts  = 8
 	maxEndpointAttempts = 4
 
 	maxResponseHeader = 16 << 10 // bytes
@@ -54,9 +55,8 @@ type Sender struct {
 
 	ended chan struct{} // an attempt has ended
 
-	mu        sync.Mutex
-	endpoints map[uuid.UUID]int // attempts in progress
-	accounts  map[uuid.UUID]int
+	mu       sync.Mutex
+	attempts map[uuid.UUID]map[uuid.UUID]int // in progress, by account and endpoint
 
 	delivered, failed atomic.Uint64
 }
@@ -77,7 +77,7 @@ func New(store *models.Store, logger *slog.Logger, now func() time.Time) *Sender
 	return &Sender{
 		store: store, logger: logger, now: now, poll: pollInterval,
 		encrypted: newClient(guard, false), unencrypted: newClient(guard, true),
-		ended: make(chan struct{}, 1), endpoints: map[uuid.UUID]int{}, accounts: map[uuid.UUID]int{},
+		ended: make(chan struct{}, 1), attempts: map[uuid.UUID]map[uuid.UUID]int{},
 	}
 }
 
@@ -156,33 +156,49 @@ func (s *Sender) start(ctx, sending context.Context, attempts *sync.WaitGroup) (
 	return true, nil
 }
 
-// busy returns the endpoints and the accounts with as many attempts as they may have at a time, and
-// whether this instance has room for another one.
+// busy returns the endpoints and the accounts that start no further attempt now, and whether this
+// instance has room for another one.
 func (s *Sender) busy() (endpoints, accounts []uuid.UUID, free bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := 0
-	for id, n := range s.endpoints {
-		if all += n; n >= maxEndpointAttempts {
-			endpoints = append(endpoints, id)
+	left := maxAttempts
+	for _, attempts := range s.attempts {
+		left -= sum(attempts)
+	}
+	for account, attempts := range s.attempts {
+		n := sum(attempts)
+		if n >= left {
+			accounts = append(accounts, account)
+		}
+		for endpoint, own := range attempts {
+			if own >= min(maxEndpointAttempts, left-n) {
+				endpoints = append(endpoints, endpoint)
+			}
 		}
 	}
-	for id, n := range s.accounts {
-		if n >= maxAccountAttempts {
-			accounts = append(accounts, id)
-		}
+	return endpoints, accounts, left > 0
+}
+
+func sum(attempts map[uuid.UUID]int) (n int) {
+	for _, own := range attempts {
+		n += own
 	}
-	return endpoints, accounts, all < maxAttempts
+	return n
 }
 
 func (s *Sender) count(d models.Delivery, change int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.endpoints[d.EndpointID] += change; s.endpoints[d.EndpointID] == 0 {
-		delete(s.endpoints, d.EndpointID)
+	attempts := s.attempts[d.AccountID]
+	if attempts == nil {
+		attempts = map[uuid.UUID]int{}
+		s.attempts[d.AccountID] = attempts
 	}
-	if s.accounts[d.AccountID] += change; s.accounts[d.AccountID] == 0 {
-		delete(s.accounts, d.AccountID)
+	if attempts[d.EndpointID] += change; attempts[d.EndpointID] == 0 {
+		delete(attempts, d.EndpointID)
+	}
+	if len(attempts) == 0 {
+		delete(s.attempts, d.AccountID)
 	}
 }
 

@@ -153,6 +153,12 @@ func TestDelivery(t *testing.T) {
 		r := newReceiver(t, ok)
 		endpoint, secret := in.add(in.account.ID, r.URL+"/hook?x=1")
 		other, _ := in.add(in.account.ID, r.URL+"/people", models.GroupPeople)
+		recorded := func() {
+			t.Helper()
+			modelstest.Eventually(t, "all are recorded as delivered", func() bool {
+				return !slices.ContainsFunc(in.deliveries(endpoint), func(d models.Delivery) bool { return d.DeliveredAt == nil })
+			})
+		}
 		in.run(in.store)
 		agent := in.agent(in.account.ID)
 		// Also the second endpoint was added.
@@ -199,6 +205,7 @@ func TestDelivery(t *testing.T) {
 		if verify(t, secret, got) != nil || verify(t, rotated, got) != nil {
 			t.Errorf("signatures %s", got.header.Get("webhook-signature"))
 		}
+		recorded() // otherwise the lease of a delivery ends, and it is sent again
 		in.clock.Advance(24*time.Hour + time.Second)
 		in.agent(in.account.ID)
 		got = r.wait(t, 4)[3]
@@ -210,9 +217,7 @@ func TestDelivery(t *testing.T) {
 		if !bytes.Contains(got.body, []byte(`"type":"webhook.test"`)) || verify(t, rotated, got) != nil {
 			t.Errorf("a test: %s", got.body)
 		}
-		modelstest.Eventually(t, "all are recorded as delivered", func() bool {
-			return !slices.ContainsFunc(in.deliveries(endpoint), func(d models.Delivery) bool { return d.DeliveredAt == nil })
-		})
+		recorded()
 		// Resent with the same id.
 		last := in.deliveries(endpoint)[1]
 		modelstest.Must(t, in.store.Webhooks.Resend(t.Context(), in.account.ID, endpoint.ID, last.EventID, last.Event))
@@ -369,8 +374,8 @@ func TestForbiddenAddresses(t *testing.T) {
 	})
 }
 
-// Receivers of one account that hang hold up neither another account's nor a revocation, and what
-// an instance that was killed has claimed is sent by another one.
+// Receivers of one account that hang hold up neither its other endpoint, nor another account's, nor a
+// revocation. What an instance that was killed has claimed is sent by another one.
 func TestHangingReceivers(t *testing.T) {
 	eachDatabase(t, loopback(), func(t *testing.T, in *instance) {
 		release := make(chan struct{})
@@ -382,11 +387,12 @@ func TestHangingReceivers(t *testing.T) {
 		})
 		t.Cleanup(func() { close(release) })
 		other := in.newAccount()
-		good := newReceiver(t, ok)
+		good, own := newReceiver(t, ok), newReceiver(t, ok)
 		in.add(other.ID, good.URL)
-		for i := range models.MaxWebhooks {
+		for i := range models.MaxWebhooks - 1 {
 			in.add(in.account.ID, fmt.Sprintf("%s/%d", hanging.URL, i))
 		}
+		in.add(in.account.ID, own.URL)
 		// Two instances, of which one is killed after it has claimed a delivery.
 		in.agent(other.ID)
 		killed := modelstest.Value(in.store.Webhooks.Claim(t.Context(), nil, nil))(t)
@@ -394,9 +400,10 @@ func TestHangingReceivers(t *testing.T) {
 			in.agent(in.account.ID)
 		}
 		in.run(in.open(loopback()))
-		modelstest.Eventually(t, "the account has as many attempts as it may", func() bool { return busy.Load() == 8 })
+		modelstest.Eventually(t, "the account has as many attempts as it may", func() bool { return busy.Load() >= 15 })
 		in.agent(other.ID)
 		good.wait(t, 1)
+		own.wait(t, 5)
 		key, _, err := in.store.Keys.Generate(t.Context(), in.account.ID, models.NewKey{Label: "key", FormID: uuid.New()}, models.Operator())
 		modelstest.Must(t, err)
 		modelstest.Value(in.store.Keys.Revoke(t.Context(), in.account.ID, key.ID, "", models.Operator()))(t)
@@ -409,7 +416,7 @@ func TestHangingReceivers(t *testing.T) {
 		if got := good.requests()[1].header.Get("webhook-id"); got != killed.EventID.String() {
 			t.Errorf("after the lease %s was sent, want %s", got, killed.EventID)
 		}
-		if most.Load() != 8 {
+		if most.Load() > 16 {
 			t.Errorf("%d attempts at a time", most.Load())
 		}
 	})
