@@ -90,7 +90,7 @@ var columns = map[string]map[fate]string{
 		ofOthers: "room_name user_id visitors",
 	},
 	"webhook_endpoints": {
-		kept: "id account_id event_groups secret key_id previous previous_key_id previous_until created_at disabled_at failing_since " +
+		kept: "id account_id event_groups secret key_id previous previous_key_id previous_until created_at disabled_at removed_at failing_since " +
 			"failures failure_mailed_at",
 		ofOthers: "url",
 	},

@@ -84,7 +84,7 @@ func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string,
 	}
 	switch mail.Kind {
 	case MailWebhookFailing:
-		err = tx.NewSelect().Model((*Endpoint)(nil)).Column("url").Where("endpoint.id = ?", mail.ActivityID).Scan(ctx, &mail.Label)
+		err = tx.NewSelect().Model((*Endpoint)(nil)).Column("url").Where("endpoint.id = ? AND endpoint.removed_at IS NULL", mail.ActivityID).Scan(ctx, &mail.Label)
 		if err = noRows(err, nil); mail.Label == "" {
 			mail.Recipient = "" // the endpoint was removed
 		}

@@ -32,7 +32,8 @@ type expiredRows struct {
 
 // purge deletes old activities, calls, usage rows, sources and exchanges of keys, used tokens that
 // have expired, expired and idle sessions, pending sign-ins, links, invitations, set-ups of
-// authenticator apps, old mails, old sign-in failures, and users who were removed long ago.
+// authenticator apps, removed webhooks, old mails, old sign-in failures, and users who were removed
+// long ago.
 func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 	now := db.Now()
 	// Another instance may not have written a later use of the session yet.
@@ -61,6 +62,14 @@ func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 		{"password_reset_links", "token_hash", "expires_at < ?", []any{now}},
 		{"email_changes", "user_id", "expires_at < ?", []any{now}},
 		{"webhook_deliveries", "endpoint_id, event_id, event", "created_at < ?", []any{now.Add(-deliveriesKept)}},
+		{
+			"webhook_deliveries", "endpoint_id, event_id, event",
+			"endpoint_id IN (SELECT id FROM webhook_endpoints WHERE removed_at IS NOT NULL)", nil,
+		},
+		{
+			"webhook_endpoints", "id",
+			"removed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.endpoint_id = webhook_endpoints.id)", nil,
+		},
 		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.

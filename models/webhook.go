@@ -74,7 +74,8 @@ type Endpoint struct {
 	PreviousKeyID []byte     `bun:",nullzero"`
 	PreviousUntil *time.Time // from then on only the secret signs
 
-	DisabledAt      *time.Time
+	DisabledAt      *time.Time // also when it is removed
+	RemovedAt       *time.Time // nobody sees it any more
 	FailingSince    *time.Time // the first failure since the last success
 	Failures        int64      // deliveries that have failed since then
 	FailureMailedAt *time.Time

@@ -56,7 +56,7 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		n, err := tx.NewSelect().Model((*Endpoint)(nil)).Where("endpoint.account_id = ?", accountID).Count(ctx)
+		n, err := tx.NewSelect().Model((*Endpoint)(nil)).Where("endpoint.account_id = ? AND endpoint.removed_at IS NULL", accountID).Count(ctx)
 		if err != nil {
 			return err
 		}
@@ -78,13 +78,13 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 // List returns the account's endpoints, the oldest first.
 func (w *Webhooks) List(ctx context.Context, accountID uuid.UUID) ([]Endpoint, error) {
 	endpoints := []Endpoint{}
-	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.account_id = ?", accountID).OrderExpr("endpoint.id").Scan(ctx)
+	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.account_id = ? AND endpoint.removed_at IS NULL", accountID).OrderExpr("endpoint.id").Scan(ctx)
 	return endpoints, failed("list webhooks", err)
 }
 
 // Find returns one of the account's endpoints, or [ErrWebhookNotFound].
 func (w *Webhooks) Find(ctx context.Context, accountID, id uuid.UUID) (e Endpoint, err error) {
-	err = w.db.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ?", accountID, id).Scan(ctx)
+	err = w.db.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ? AND endpoint.removed_at IS NULL", accountID, id).Scan(ctx)
 	return e, notFound("find webhook", err, ErrWebhookNotFound)
 }
 
@@ -141,12 +141,17 @@ func disable(ctx context.Context, tx Tx, e Endpoint, actor Actor, reason string)
 	if err := tx.Update(ctx, &e, "disabled_at"); err != nil {
 		return err
 	}
-	_, err := tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = NULL, response = CASE WHEN attempts = 0 THEN ? ELSE response END", "The endpoint was disabled.").
-		Where("endpoint_id = ? AND due_at IS NOT NULL", e.ID).Exec(ctx)
-	if err != nil {
+	if err := failWaiting(ctx, tx, e); err != nil {
 		return err
 	}
 	return tx.recordEndpoint(ctx, e, ActionWebhookDisabled, actor, reason)
+}
+
+// failWaiting lets the deliveries that wait for an endpoint fail.
+func failWaiting(ctx context.Context, tx Tx, e Endpoint) error {
+	_, err := tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = NULL, response = CASE WHEN attempts = 0 THEN ? ELSE response END", "The endpoint was disabled.").
+		Where("endpoint_id = ? AND due_at IS NOT NULL", e.ID).Exec(ctx)
+	return err
 }
 
 // Enable lets an endpoint get events again, those from now on, and records the activity. If it is
@@ -165,11 +170,18 @@ func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Ac
 	})
 }
 
-// Remove deletes an endpoint and its deliveries, and records the activity. The error may be
-// [ErrWebhookNotFound].
+// Remove removes an endpoint, deletes its secrets, and records the activity. The purge deletes its
+// deliveries: a revocation must not wait until one transaction has deleted a month of them. The
+// error may be [ErrWebhookNotFound].
 func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return w.change(ctx, "remove webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
-		if err := tx.Delete(ctx, (*Endpoint)(nil), "id = ?", id); err != nil {
+		now := tx.Now()
+		e.RemovedAt, e.DisabledAt = &now, &now
+		e.Secret, e.KeyID, e.Previous, e.PreviousKeyID = []byte{}, make([]byte, len(e.KeyID)), nil, nil
+		if err := tx.Update(ctx, &e, "removed_at", "disabled_at", "secret", "key_id", "previous", "previous_key_id"); err != nil {
+			return err
+		}
+		if err := failWaiting(ctx, tx, e); err != nil {
 			return err
 		}
 		return tx.recordEndpoint(ctx, e, ActionWebhookRemoved, actor, "")
@@ -217,7 +229,7 @@ func (w *Webhooks) change(ctx context.Context, operation string, accountID, id u
 
 // lockEndpoint returns one of the account's endpoints and locks its row.
 func lockEndpoint(ctx context.Context, tx Tx, accountID, id uuid.UUID) (e Endpoint, err error) {
-	query := tx.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ?", accountID, id)
+	query := tx.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ? AND endpoint.removed_at IS NULL", accountID, id)
 	return e, tx.db.locked(query, "NO KEY UPDATE").Scan(ctx)
 }
 

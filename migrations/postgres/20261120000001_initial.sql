@@ -668,6 +668,8 @@ CREATE TABLE webhook_endpoints (
     previous_until timestamptz,
     created_at     timestamptz NOT NULL,
     disabled_at    timestamptz,
+    -- When it was removed. The purge deletes its deliveries, which can be many, and then it.
+    removed_at     timestamptz,
     -- The first failed attempt since the last one that succeeded, and the number of deliveries that
     -- have failed at least once since then.
     failing_since  timestamptz,
@@ -677,6 +679,7 @@ CREATE TABLE webhook_endpoints (
 );
 CREATE INDEX webhook_endpoints_account ON webhook_endpoints (account_id, id);
 CREATE INDEX webhook_endpoints_enabled ON webhook_endpoints (id) WHERE disabled_at IS NULL;
+CREATE INDEX webhook_endpoints_removed ON webhook_endpoints (id) WHERE removed_at IS NOT NULL;
 
 -- The events for each endpoint, kept for 30 days. A row is a job in the queue while it has due_at.
 CREATE TABLE webhook_deliveries (

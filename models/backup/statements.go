@@ -42,7 +42,7 @@ CREATE TEMPORARY TABLE current_authenticators AS
 CREATE TEMPORARY TABLE current_recovery_codes AS SELECT code_hash, user_id FROM PREFIXrecovery_codes WHERE COMPARED;
 CREATE TEMPORARY TABLE current_erasures AS SELECT id, account_id, erased_at FROM PREFIXerasures WHERE COMPARED;
 CREATE TEMPORARY TABLE current_endpoints AS
-	SELECT id, secret, key_id, previous, previous_key_id, previous_until, disabled_at FROM PREFIXwebhook_endpoints WHERE COMPARED;
+	SELECT id, secret, key_id, previous, previous_key_id, previous_until, disabled_at FROM PREFIXwebhook_endpoints WHERE COMPARED AND removed_at IS NULL;
 CREATE TEMPORARY TABLE current_passkeys AS
 	SELECT id, user_id, credential_id, credential, sign_count, name, created_at, last_used_at
 	FROM PREFIXpasskeys WHERE COMPARED;

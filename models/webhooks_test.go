@@ -1,0 +1,67 @@
+package models_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/secret"
+	"portal/models/webhook"
+)
+
+// A removed endpoint is gone for everybody, without its secret. The purge deletes its deliveries.
+func TestRemovedWebhook(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
+		c := f.customer(t)
+		add := func() models.Endpoint {
+			t.Helper()
+			endpoint, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []models.EventGroup{models.GroupKeys}, c.actor)
+			must(t, err)
+			return endpoint
+		}
+		kept, removed := add(), add()
+		f.agent(t, c)
+		must(t, f.Webhooks.Remove(t.Context(), c.ID, removed.ID, c.actor))
+		if _, err := f.Webhooks.Find(t.Context(), c.ID, removed.ID); !errors.Is(err, models.ErrWebhookNotFound) {
+			t.Errorf("find: %v", err)
+		}
+		checkError(t, "remove again", f.Webhooks.Remove(t.Context(), c.ID, removed.ID, c.actor), models.ErrWebhookNotFound)
+		if list := modelstest.Value(f.Webhooks.List(t.Context(), c.ID))(t); len(list) != 1 || list[0].ID != kept.ID {
+			t.Errorf("listed: %v", list)
+		}
+		waiting := func(e models.Endpoint) (n int) {
+			t.Helper()
+			for _, d := range modelstest.Value(f.Webhooks.Deliveries(t.Context(), c.ID, e.ID))(t) {
+				if d.DueAt != nil {
+					n++
+				}
+			}
+			return n
+		}
+		if waiting(kept) != 3 || waiting(removed) != 0 {
+			t.Errorf("%d and %d deliveries wait", waiting(kept), waiting(removed))
+		}
+		var row models.Endpoint
+		must(t, f.db.NewSelect().Model(&row).Where("id = ?", removed.ID).Scan(t.Context()))
+		if len(row.Secret) != 0 || row.Previous != nil {
+			t.Error("the secret is still there")
+		}
+		for range models.MaxWebhooks - 1 {
+			add()
+		}
+		must(t, f.Purge(t.Context()))
+		for model, column := range map[any]string{(*models.Endpoint)(nil): "id", (*models.Delivery)(nil): "endpoint_id"} {
+			if exists := modelstest.Value(f.db.NewSelect().Model(model).Where("? = ?", bun.Ident(column), removed.ID).Exists(t.Context()))(t); exists {
+				t.Errorf("after the purge: %T", model)
+			}
+		}
+		if waiting(kept) == 0 {
+			t.Error("the purge deletes deliveries of another endpoint")
+		}
+	})
+}
