@@ -256,7 +256,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Webhooks.List(ctx, c.ID)),
 		errOf(s.Webhooks.Deliveries(ctx, c.ID, newID())),
 		s.Webhooks.Finish(ctx, models.Delivery{AccountID: c.ID, EndpointID: endpoint.ID, Attempts: 1}, models.DeliveryResult{}),
-		errOf(s.Webhooks.Claim(ctx, []uuid.UUID{newID()}, []uuid.UUID{newID()})),
+		errOf(s.Webhooks.Claim(ctx, models.Turn{Endpoints: []uuid.UUID{newID()}, Accounts: []uuid.UUID{newID()}, Served: []uuid.UUID{newID()}})),
 		s.Webhooks.Resend(ctx, c.ID, endpoint.ID, newID(), "x"),
 		s.Webhooks.Disable(ctx, c.ID, endpoint.ID, c.actor),
 		s.Webhooks.Remove(ctx, c.ID, endpoint.ID, c.actor),

@@ -12,11 +12,18 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Claim leases the delivery that is due at the endpoint that has waited longest, and returns what
-// to send. It leaves out these endpoints and accounts, which have as many attempts as they may have
-// at a time. If something is due, it looks at one row of each enabled endpoint, however many wait.
-// If nothing is due, the error is [ErrNoDelivery].
-func (w *Webhooks) Claim(ctx context.Context, endpoints, accounts []uuid.UUID) (content DeliveryContent, err error) {
+// Turn says which endpoint is next.
+type Turn struct {
+	// Endpoints and Accounts are left out: they have as many attempts as they may have.
+	Endpoints, Accounts []uuid.UUID
+	// Served are endpoints whose turn comes after that of all others.
+	Served []uuid.UUID
+}
+
+// Claim leases the delivery that is due at the endpoint whose turn it is, of several the one that
+// has waited longest, and returns what to send. If something is due, it looks at one row of each
+// enabled endpoint, however many wait. If nothing is due, the error is [ErrNoDelivery].
+func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryContent, err error) {
 	due, err := w.db.NewSelect().Model((*Delivery)(nil)).Where("delivery.due_at <= ?", w.db.Now()).Exists(ctx)
 	if err == nil && !due {
 		err = ErrNoDelivery
@@ -24,7 +31,7 @@ func (w *Webhooks) Claim(ctx context.Context, endpoints, accounts []uuid.UUID) (
 	if err != nil {
 		return content, failed("claim a delivery", err)
 	}
-	endpoint, err := w.nextEndpoint(ctx, endpoints, accounts)
+	endpoint, err := w.nextEndpoint(ctx, turn)
 	if err != nil {
 		return content, failed("claim a delivery", noRows(err, ErrNoDelivery))
 	}
@@ -56,17 +63,21 @@ func (w *Webhooks) Claim(ctx context.Context, endpoints, accounts []uuid.UUID) (
 	return content, err
 }
 
-// nextEndpoint returns the enabled endpoint whose delivery has been due longest.
-func (w *Webhooks) nextEndpoint(ctx context.Context, endpoints, accounts []uuid.UUID) (endpoint Endpoint, err error) {
+// nextEndpoint returns the enabled endpoint whose turn it is and whose delivery has been due
+// longest.
+func (w *Webhooks) nextEndpoint(ctx context.Context, turn Turn) (endpoint Endpoint, err error) {
 	oldest := w.db.NewSelect().Model((*Delivery)(nil)).ColumnExpr("min(delivery.due_at)").Where("delivery.endpoint_id = endpoint.id AND delivery.due_at IS NOT NULL")
-	query := w.db.NewSelect().Model(&endpoint).Where("endpoint.disabled_at IS NULL AND (?) <= ?", oldest, w.db.Now()).OrderExpr("(?)", oldest).Limit(1)
-	if len(endpoints) > 0 {
-		query = query.Where("endpoint.id NOT IN (?)", bun.List(endpoints))
+	query := w.db.NewSelect().Model(&endpoint).Where("endpoint.disabled_at IS NULL AND (?) <= ?", oldest, w.db.Now()).Limit(1)
+	if len(turn.Endpoints) > 0 {
+		query = query.Where("endpoint.id NOT IN (?)", bun.List(turn.Endpoints))
 	}
-	if len(accounts) > 0 {
-		query = query.Where("endpoint.account_id NOT IN (?)", bun.List(accounts))
+	if len(turn.Accounts) > 0 {
+		query = query.Where("endpoint.account_id NOT IN (?)", bun.List(turn.Accounts))
 	}
-	return endpoint, query.Scan(ctx)
+	if len(turn.Served) > 0 {
+		query = query.OrderExpr("CASE WHEN endpoint.id IN (?) THEN 1 ELSE 0 END", bun.List(turn.Served))
+	}
+	return endpoint, query.OrderExpr("(?)", oldest).Scan(ctx)
 }
 
 // openSecrets returns the secrets that sign, or none if they cannot be decrypted.

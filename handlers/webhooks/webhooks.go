@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,6 +38,8 @@ const (
 	// accounts, and for the other endpoints of their account.
 	maxAttempts         = 32
 	maxEndpointAttempts = 4
+	// maxServed limits the endpoints of a round.
+	maxServed = 200
 
 	maxResponseHeader = 16 << 10 // bytes
 	maxResponse       = 1 << 10  // bytes that are read
@@ -53,7 +56,8 @@ type Sender struct {
 	// Of each scheme, because http is for loopback addresses alone.
 	encrypted, unencrypted *http.Client
 
-	ended chan struct{} // an attempt has ended
+	ended  chan struct{} // an attempt has ended
+	served []uuid.UUID   // the endpoints that had their turn in this round
 
 	mu       sync.Mutex
 	attempts map[uuid.UUID]map[uuid.UUID]int // in progress, by account and endpoint
@@ -129,15 +133,21 @@ func (s *Sender) start(ctx, sending context.Context, attempts *sync.WaitGroup) (
 	if !free {
 		return false, nil
 	}
+	turn := models.Turn{Endpoints: endpoints, Accounts: accounts, Served: s.served}
 	claiming, cancel := context.WithTimeout(ctx, s.store.Timeout())
 	defer cancel()
-	content, err := s.store.Webhooks.Claim(claiming, endpoints, accounts)
+	content, err := s.store.Webhooks.Claim(claiming, turn)
 	if errors.Is(err, models.ErrNoDelivery) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
+	// Endpoints take turns, so that one with many deliveries that are due delays nobody else's.
+	if len(s.served) == maxServed || slices.Contains(s.served, content.EndpointID) {
+		s.served = nil
+	}
+	s.served = append(s.served, content.EndpointID)
 	s.count(content.Delivery, 1)
 	attempts.Go(func() {
 		defer func() {

@@ -294,7 +294,7 @@ func TestEndpointThatFailsForLong(t *testing.T) {
 		fail := func() {
 			t.Helper()
 			in.agent(in.account.ID)
-			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), nil, nil))(t)
+			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
 			modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{Text: "The connection failed."}))
 		}
 		disabled := func() bool {
@@ -305,7 +305,7 @@ func TestEndpointThatFailsForLong(t *testing.T) {
 		}
 		in.clock.Advance(5 * models.Day)
 		waiting := modelstest.Value(in.store.Outbox.Waiting(t.Context()))(t)
-		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), nil, nil))(t)
+		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
 		modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{}))
 		if disabled() {
 			t.Error("the endpoint is disabled after 19 deliveries")
@@ -315,13 +315,13 @@ func TestEndpointThatFailsForLong(t *testing.T) {
 		}
 		in.agent(in.account.ID)
 		for !disabled() {
-			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), nil, nil))(t)
+			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
 			modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{}))
 		}
 		if n := modelstest.Value(in.store.Outbox.Waiting(t.Context()))(t); n != waiting+2 {
 			t.Errorf("%d mails about the disabled endpoint", n-waiting-1)
 		}
-		_, err := in.store.Webhooks.Claim(t.Context(), nil, nil)
+		_, err := in.store.Webhooks.Claim(t.Context(), models.Turn{})
 		if err == nil {
 			t.Error("deliveries to a disabled endpoint wait")
 		}
@@ -395,7 +395,7 @@ func TestHangingReceivers(t *testing.T) {
 		in.add(in.account.ID, own.URL)
 		// Two instances, of which one is killed after it has claimed a delivery.
 		in.agent(other.ID)
-		killed := modelstest.Value(in.store.Webhooks.Claim(t.Context(), nil, nil))(t)
+		killed := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
 		for range 5 {
 			in.agent(in.account.ID)
 		}
@@ -418,6 +418,26 @@ func TestHangingReceivers(t *testing.T) {
 		}
 		if most.Load() > 16 {
 			t.Errorf("%d attempts at a time", most.Load())
+		}
+	})
+}
+
+// Endpoints take turns, so one with many deliveries that are due delays nobody else's.
+func TestEndpointsTakeTurns(t *testing.T) {
+	eachDatabase(t, loopback(), func(t *testing.T, in *instance) {
+		r := newReceiver(t, ok)
+		in.add(in.account.ID, r.URL)
+		for range 15 {
+			in.agent(in.account.ID)
+		}
+		other := in.newAccount()
+		endpoint, _ := in.add(other.ID, r.URL)
+		in.clock.Advance(time.Second)
+		agent := in.agent(other.ID)
+		in.run(in.store)
+		first := r.wait(t, 15)[:8]
+		if !slices.ContainsFunc(first, func(got request) bool { return bytes.Contains(got.body, []byte(agent.ID.String())) }) {
+			t.Errorf("the newest delivery, to %s, is not among the first", endpoint.ID)
 		}
 	})
 }
@@ -448,7 +468,7 @@ func TestManyWaitingDeliveries(t *testing.T) {
 		modelstest.Exec(t, in.url, fmt.Sprintf("INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) %s SELECT '%s'%s, (%s)%s, 'agent.created', '%s'%s, %s, %s FROM n",
 			numbers, endpoint.ID, uuidType, id, uuidType, in.account.ID, uuidType, created, future))
 		in.agent(in.account.ID)
-		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), nil, nil))(t)
+		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
 		modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{Status: 500}))
 		waiting := modelstest.Value(in.store.Webhooks.Waiting(t.Context()))(t)
 		if waiting > 10_000 || waiting < 9_980 {
