@@ -121,8 +121,8 @@ func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activi
 	above, below := page.After, lowestID(now.Add(-l.heldBack))
 	rows := l.db.NewSelect().Table("activities").Limit(int64(page.Limit))
 	// The ranges of ids bound what the statement reads. Pairs of columns, COALESCE and a page
-	// before the joins keep PostgreSQL without statistics from expecting few rows: it would read
-	// all of them and sort them.
+	// before the joins keep PostgreSQL without statistics from expecting few rows: it would
+	// read all of them and sort them.
 	if !page.From.IsZero() {
 		rows = rows.Where("COALESCE(at >= ?, FALSE)", page.From)
 		above = slices.MaxFunc([]uuid.UUID{above, lowestID(page.From.Add(-idSlack))}, compareIDs)

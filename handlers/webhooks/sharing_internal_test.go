@@ -9,8 +9,9 @@ import (
 	"portal/models"
 )
 
-// Receivers that hang leave room for another endpoint of their account and for another account. Those
-// of many accounts fill an instance, but the next one that ends makes room for another account.
+// Receivers that hang leave room for another endpoint of their account and for another account.
+// Those of many accounts fill an instance, but the next one that ends makes room for another
+// account.
 func TestReceiversThatHangLeaveRoom(t *testing.T) {
 	for _, accounts := range []int{1, 2, 4, 10} {
 		s := &Sender{attempts: map[uuid.UUID]map[uuid.UUID]int{}}

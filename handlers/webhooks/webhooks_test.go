@@ -374,8 +374,8 @@ func TestForbiddenAddresses(t *testing.T) {
 	})
 }
 
-// Receivers of one account that hang hold up neither its other endpoint, nor another account's, nor a
-// revocation. What an instance that was killed has claimed is sent by another one.
+// Receivers of one account that hang hold up neither its other endpoint, nor another account's, nor
+// a revocation. What an instance that was killed has claimed is sent by another one.
 func TestHangingReceivers(t *testing.T) {
 	eachDatabase(t, loopback(), func(t *testing.T, in *instance) {
 		release := make(chan struct{})
