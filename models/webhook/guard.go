@@ -48,7 +48,7 @@ func (g *Guard) CheckURL(text string) (message string) {
 	}
 	address, notLiteral := netip.ParseAddr(host)
 	switch {
-	case err != nil || host == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+	case err != nil || host == "" || !isPort(portOf(parsed)) || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		return "Enter a URL, such as https://example.com/webhooks."
 	case parsed.User != nil:
 		return "The URL must not have a user name or a password."
@@ -94,6 +94,11 @@ func portOf(u *url.URL) string {
 		return "80"
 	}
 	return "443"
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && port > 0
 }
 
 // Control is the Control of a [net.Dialer]: it sees each address that is dialed, after the name was

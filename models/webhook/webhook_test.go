@@ -99,7 +99,7 @@ func TestAllowedNetworks(t *testing.T) {
 		"https://PORTAL.internal:8443/x": false, "https://portal.internal.:8443/": false, "https://portal.internal/x": true,
 		"https://user@example.com/": false, "https://user:pw@example.com/": false, "https://example.com/#x": false, "https://example.com/#": false,
 		"https://2130706433/": false, "https://0x7f000001/": false, "https://127.1/": false, "https://0177.0.0.1/": false, "https://127.0.0.1./": false, "https://8.8.8.8/": true,
-		"https://1.example/": true, "": false, "example.com": false, "https://": false, "https:///x": false, "https://exa mple.com/": false, "https://example.com/\n": false,
+		"https://1.example/": true, "https://example.com:8443/": true, "https://example.com:0/": false, "https://example.com:65536/": false, "": false, "example.com": false, "https://": false, "https:///x": false, "https://exa mple.com/": false, "https://example.com/\n": false,
 		"https://example.com/" + strings.Repeat("x", 480): true, "https://example.com/" + strings.Repeat("x", 481): false,
 	} {
 		if message := guard.CheckURL(text); (message == "") != allowed {
