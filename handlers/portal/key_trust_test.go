@@ -74,6 +74,7 @@ func TestGeneratingAKeyWithoutSecret(t *testing.T) {
 		answer.redirects(path + "/trust")
 		page := c.get(path + "/trust").is(http.StatusOK)
 		page.one("heading", "Trust rule of production")
+		page.one("button", "Cancel")
 		page.one("button", "Save trust rule")
 		page.says("Jobs of acme/site in environment production")
 		page.says(key.ID.String())
