@@ -23,8 +23,8 @@ const (
 	roundTick = time.Second
 	// idleInterval is the time between two rounds while nothing asks for [busyInterval].
 	idleInterval = 30 * time.Second
-	// roundEarly is how much earlier a round is due than its interval says, so that it runs at the
-	// nearest tick and not at the one after it.
+	// roundEarly is how much earlier a round is due than its interval says, so that it runs at
+	// the nearest tick and not at the one after it.
 	roundEarly = roundTick / 2
 	// minInterval is the shortest time between two lists, however often something changes.
 	minInterval = 900 * time.Millisecond
@@ -38,10 +38,11 @@ const (
 	// watchLife is how long tokens can be valid that were issued before access changed, even if
 	// the clocks of the portal and of LiveKit differ.
 	watchLife = widget.MaxTTL + 2*time.Minute
-	// listGap is the shortest time between two lists, both without a room, that end its call, so
-	// that lists that follow each other quickly do not count.
+	// listGap is the shortest time between two lists, both without a room, that end its call,
+	// so that lists that follow each other quickly do not count.
 	listGap = busyInterval - roundTick
-	// unseenFor is how long the room of a call is missing from such quick lists until it has ended.
+	// unseenFor is how long the room of a call is missing from such quick lists until it has
+	// ended.
 	unseenFor = 2*busyInterval - roundTick
 	// settling is the time after which LiveKit's lists count a visitor who has come or left.
 	settling = 10 * time.Second

@@ -109,8 +109,8 @@ func TestTrustEndsAccessTokens(t *testing.T) {
 	})
 }
 
-// While two instances are busy with an access token, no request that begins after its rule was saved
-// or its key was revoked is accepted, and none before is refused.
+// While two instances are busy with an access token, no request that begins after its rule was
+// saved or its key was revoked is accepted, and none before is refused.
 func TestAccessTokensEndOnBusyInstances(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)

@@ -275,8 +275,8 @@ func TestShortLifetimeOfUnusedKeys(t *testing.T) {
 	})
 }
 
-// A clock that runs ahead revokes nothing on PostgreSQL, whose clock decides. SQLite has none of its
-// own.
+// A clock that runs ahead revokes nothing on PostgreSQL, whose clock decides. SQLite has none of
+// its own.
 func TestUnusedKeysAndAClockThatRunsAhead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})

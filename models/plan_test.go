@@ -54,8 +54,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 	})
 }
 
-// The work of a report and of the purge does not grow with the keys that have ended. If an account has too many for
-// one, the report has those that ended last.
+// The work of a report and of the purge does not grow with the keys that have ended. If an account
+// has too many for one, the report has those that ended last.
 func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)

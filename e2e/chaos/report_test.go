@@ -40,8 +40,8 @@ func newReport() *report {
 func (r *report) now() int64 { return int64(time.Since(r.began)) }
 
 // add records an operation on the key with this label. It began at call and has just returned. Its
-// client id in the history is the number of the portal. A revocation is also one of the key's access
-// tokens.
+// client id in the history is the number of the portal. A revocation is also one of the key's
+// access tokens.
 func (r *report) add(label string, portal int, call int64, s step) {
 	returned := r.now()
 	r.mu.Lock()

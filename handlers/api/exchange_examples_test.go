@@ -61,7 +61,8 @@ func TestExamplesOfPlatformsRun(t *testing.T) {
 // runExample runs an example where a platform gives the token, and returns the access token.
 func runExample(t *testing.T, example templates.Snippet, token string) string {
 	t.Helper()
-	// A token for another audience is none. The addresses are those of the platforms, by a proxy.
+	// A token for another audience is none. The addresses are those of the platforms, by a
+	// proxy.
 	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		switch {

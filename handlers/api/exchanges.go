@@ -105,7 +105,8 @@ func malformed(description string) exchangeError {
 	return exchangeError{status: http.StatusBadRequest, code: invalidRequest, description: description}
 }
 
-// errKeysMissing is the response while the public keys of an issuer, or new ones, cannot be fetched.
+// errKeysMissing is the response while the public keys of an issuer, or new ones, cannot be
+// fetched.
 func errKeysMissing(retryAfter time.Duration, cause error) exchangeError {
 	return exchangeError{
 		status: http.StatusServiceUnavailable, code: unavailableGrant, description: "The public keys of the issuer cannot be had. Try again later.",

@@ -373,8 +373,8 @@ func TestRateOfExchanges(t *testing.T) {
 	e.accessToken(key)
 }
 
-// The exchanges of a key are limited wherever they come from. Tokens whose signature is wrong do not
-// count for the key, because a stranger can send them.
+// The exchanges of a key are limited wherever they come from. Tokens whose signature is wrong do
+// not count for the key, because a stranger can send them.
 func TestRateOfExchangesOfAKey(t *testing.T) {
 	t.Parallel()
 	e := newExchangeService(t, modelstest.SQLiteURL(t))

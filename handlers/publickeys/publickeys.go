@@ -50,7 +50,8 @@ func (e *MissingError) Error() string {
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.Cause }
 
-// UnconfirmedError is [ErrUnknown] for an identifier that may be new, because the last fetch failed.
+// UnconfirmedError is [ErrUnknown] for an identifier that may be new, because the last fetch
+// failed.
 type UnconfirmedError struct {
 	RetryAfter time.Duration // until the next fetch
 }
