@@ -60,16 +60,19 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 	})
 	var errs []error
 	for _, id := range accounts {
-		err := k.db.InTx(ctx, "record the expiry of API keys", func(ctx context.Context, tx Tx) error {
-			if err := tx.lockAccount(ctx, id); err != nil {
-				return err
+		// An account has no more active keys, unless somebody changed it by hand.
+		for ids := range slices.Chunk(ofAccount[id], MaxActiveKeys) {
+			err := k.db.InTx(ctx, "record the expiry of API keys", func(ctx context.Context, tx Tx) error {
+				if err := tx.lockAccount(ctx, id); err != nil {
+					return err
+				}
+				return recordExpiry(ctx, tx, ids, k.expiredBy())
+			})
+			if ctx.Err() != nil {
+				return errors.Join(errs...) // The next call continues.
 			}
-			return recordExpiry(ctx, tx, ofAccount[id], k.expiredBy())
-		})
-		if ctx.Err() != nil {
-			break // The next call continues.
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
