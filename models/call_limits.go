@@ -19,7 +19,7 @@ type limitNotice struct {
 	Percent   int64     `bun:",pk"`
 }
 
-// limitPercents are the parts of a month's minutes that the owners are told about.
+// limitPercents are the parts of a month's minutes about which the owners get mails.
 var limitPercents = []struct {
 	percent int64
 	action  Action

@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	// Owners are told firstWarning and lastWarning before a key expires, unless its lifetime is
-	// not longer: the person who sets such an expiry knows it.
+	// Owners get mails firstWarning and lastWarning before a key expires, unless its lifetime
+	// is not longer: the person who sets such an expiry knows it.
 	firstWarning = 7 * Day
 	lastWarning  = Day
 	// warningInterval is the time between two looks for keys that expire.

@@ -11,7 +11,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// noteRefusals notes requests with a key that were refused, the request ids of which are numbers.
+// noteRefusals notes refused requests with a key. Their request ids are numbers.
 func noteRefusals(s *models.Store, c customer, key uuid.UUID, first, n int) {
 	for i := range n {
 		s.API.NoteRefusal(models.Principal{AccountID: c.ID, KeyID: key}, models.Refusal{

@@ -1,6 +1,6 @@
 package models
 
-// userTokens is a table of users' tokens, of which it has hashes. A token is in a link or in the
+// userTokens is a table of users' tokens, which it stores as hashes. A token is in a link or in the
 // cookie of a pending sign-in, and works once, until it expires.
 type userTokens struct {
 	table   string

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Moment is a point in time, formatted for users. Its JSON, of which versions of pages are made,
+// Moment is a point in time, formatted for users. Its JSON, from which versions of pages are made,
 // has no relative time, because pages update that themselves.
 type Moment struct {
 	Machine string // RFC 3339, UTC

@@ -393,7 +393,7 @@ func TestHangingReceivers(t *testing.T) {
 			in.add(in.account.ID, fmt.Sprintf("%s/%d", hanging.URL, i))
 		}
 		in.add(in.account.ID, own.URL)
-		// Two instances, of which one is killed after it has claimed a delivery.
+		// Two instances. One is killed after it has claimed a delivery.
 		in.agent(other.ID)
 		killed := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
 		for range 5 {

@@ -279,7 +279,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		return func() {
 				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks, Limits: models.Limits{Calls: 5}}
 				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, "", restrictions, "", models.Operator()))(t)
-				// Nobody is told twice about the expiry.
+				// Nobody gets a second mail about the expiry.
 				d.exec(t, "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id)
 			}, func(t *testing.T) {
 				key := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)

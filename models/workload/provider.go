@@ -129,7 +129,7 @@ func (p Provider) Platform() (Platform, bool) {
 	return platforms[i], true
 }
 
-// identifying returns the claims of which a rule must have one.
+// identifying returns the claims that identify a workload: a rule must have one of them.
 func (p Platform) identifying() (names []string) {
 	for _, claim := range p.Claims {
 		if claim.Identifying {

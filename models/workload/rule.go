@@ -187,10 +187,10 @@ func (r Rule) String() string {
 	if r.Provider == Other {
 		words = append(words, "of", r.Issuer)
 	}
-	told := map[string]bool{}
+	named := map[string]bool{}
 	tell := func(name, format string) {
-		if values := r.Claims[name]; len(values) > 0 && !told[name] {
-			told[name] = true
+		if values := r.Claims[name]; len(values) > 0 && !named[name] {
+			named[name] = true
 			words = append(words, strings.ReplaceAll(format, "%s", strings.Join(values, " or ")))
 		}
 	}
