@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/playwright-community/playwright-go"
+
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 const (
@@ -81,4 +84,22 @@ func TestARotationSurvivesALostResponse(t *testing.T) {
 	// The server did revoke the key, and the page finds that out by itself.
 	pages.ExpectKeys(v.Tab).ExpectStatus(`was revoked`)
 	c.expectRefused(t, before, agentID)
+}
+
+// A page may be left while a poll of it waits for its response. The browser then ends the request,
+// which is no error.
+func TestARotationIsLeftDuringAPoll(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t))
+	c.newKey(t, "production")
+	rotation := pages.OpenKeys(v.Tab).Row("production").Rotate()
+	rotation.Replace().Leave()
+	path := v.Path()
+	for _, leave := range []func(){v.Reload, v.Back, func() { v.Follow("Usage") }} {
+		polled := make(chan struct{}, 1)
+		modelstest.Must(t, v.Page.Route("**/rotation/progress*", func(playwright.Route) { polled <- struct{}{} }, 1))
+		rotation.Open(path)
+		<-polled
+		leave()
+	}
 }
