@@ -278,35 +278,53 @@ func (l *roomLists) list(t *testing.T, after time.Duration, visitors map[int]int
 	})
 }
 
-// Two lists in a row without a visitor in a call's room end it, unless they follow each other
-// quickly or the visitor has just come, because lists count a visitor late.
+// Two lists in a row without a visitor in a call's room end it, unless the visitor has just come,
+// because lists count a visitor late.
 func TestListsWithoutARoomEndItsCall(t *testing.T) {
 	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
 		event := joined(l.agent, l.key, 2)
-		event.Visitor.JoinedAt = time.Now()
+		event.Visitor.JoinedAt = time.Now().Add(time.Minute) // the visitor has just come for the whole test
 		must(t, l.Calls.Report(t.Context(), event))
 		for _, step := range []struct {
-			after    time.Duration
 			visitors map[int]int
 			open     string // rooms
 		}{
-			{5 * time.Second, map[int]int{1: 1, 2: 1, 3: 0}, "12"},
-			{5 * time.Second, map[int]int{2: 0}, "12"},
-			{time.Second, map[int]int{2: 0}, "12"},
-			{5 * time.Second, map[int]int{2: 0}, "2"},
-			{5 * time.Second, nil, "2"},
-			{5 * time.Second, nil, ""},
+			{map[int]int{1: 1, 2: 1, 3: 0}, "12"},
+			{map[int]int{2: 0}, "12"},
+			{map[int]int{2: 0}, "2"},
+			{nil, "2"},
+			{nil, ""},
 		} {
-			l.list(t, step.after, step.visitors)
+			l.list(t, 5*time.Second, step.visitors)
 			open := ""
 			for n := range 4 {
 				open += strings.Repeat(strconv.Itoa(n), l.count(t, "SELECT count(*) FROM calls WHERE ended_at IS NULL AND room_id = ?", joined(l.agent, l.key, n).Room.ID))
 			}
 			if open != step.open {
-				t.Errorf("%s after the last list, a list of %v: open are %q, want %q", step.after, step.visitors, open, step.open)
+				t.Errorf("a list of %v: open are %q, want %q", step.visitors, open, step.open)
 			}
 		}
 	})
+}
+
+// Lists that follow each other quickly end a call only when its room has been missing for nine
+// seconds.
+func TestQuickListsEndACallLater(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		gaps []time.Duration // before each list without the room
+		want int
+	}{
+		{[]time.Duration{5 * time.Second, 5 * time.Second}, 2},
+		{[]time.Duration{time.Second, 4 * time.Second}, 2},
+		{[]time.Duration{5 * time.Second, time.Second, time.Second}, 0},
+		{[]time.Duration{5 * time.Second, 2 * time.Second, 2 * time.Second}, 3},
+		{slices.Repeat([]time.Duration{time.Second}, 20), 9},
+	} {
+		if got := models.EndedAfter(test.gaps...); got != test.want {
+			t.Errorf("lists after %v: the call ends after %d of them, want %d", test.gaps, got, test.want)
+		}
+	}
 }
 
 // A call that ended while the portal was stopped has ended at the last list before, not exactly,

@@ -54,6 +54,22 @@ func (a *Agents) OwnUses() { a.uses = newLastSeenBuffer() }
 // whether it did.
 func (s *Store) RunRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, true) }
 
+// EndedAfter returns after how many lists without its room a call ends, 0: after none of them. Each
+// list follows the one before it, or one with the room, after a gap.
+func EndedAfter(gaps ...time.Duration) (lists int) {
+	listed := time.Now()
+	w, call := roundWork{open: map[string]*Call{}, now: listed}, Call{StartedAt: listed.Add(-time.Hour)}
+	for i, gap := range gaps {
+		w.round.ListedAt, w.now = &listed, listed.Add(gap)
+		w.see(&call, nil)
+		if !call.Open() {
+			return i + 1
+		}
+		listed = w.now
+	}
+	return 0
+}
+
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	db := *s.db

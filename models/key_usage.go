@@ -99,9 +99,12 @@ func (k *Keys) AccountUsage(ctx context.Context, accountID uuid.UUID, span Usage
 	ended := k.db.NewSelect().Model((*Key)(nil)).Column("id").
 		Where("api_key.account_id = ? AND "+keyEnd+" <= ?", accountID, now).
 		OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(MaxUsageKeys)
+	// An instance that writes late can make an earlier hour the current one.
+	past := k.db.NewSelect().TableExpr("? AS used", bun.Ident(span.table)).ColumnExpr("1").
+		Where("used.api_key_id = api_key.id AND used.? >= ?", bun.Ident(span.column), first)
 	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS ended)", active, ended).
-			Where("(COALESCE(api_key.revoked_at, api_key.expires_at, ?0) >= ?0 OR last_use.hour >= ?0)", first).
+			Where("(COALESCE(api_key.revoked_at, api_key.expires_at, ?0) >= ?0 OR last_use.hour >= ?0 OR EXISTS (?1))", first, past).
 			OrderExpr("NOT "+activeKey+", "+keyEnd+" DESC", now).Limit(MaxUsageKeys)
 	})
 }
