@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/livekit"
+	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 )
 
@@ -69,6 +70,22 @@ func TestRequestsHaveTokensOfAMinute(t *testing.T) {
 		if !reflect.DeepEqual(claims, want) {
 			t.Errorf("got  %v\nwant %v", claims, want)
 		}
+	}
+}
+
+// A server may close a connection while a request on it is under way.
+func TestRequestsAreRepeatedOnANewConnection(t *testing.T) {
+	t.Parallel()
+	server := serve(t, "", modelstest.OneRequestEach(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "{}")
+	})).ServeHTTP)
+	for range 3 {
+		if _, err := server.Rooms(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := server.EndRoom(t.Context(), "a room"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -190,11 +190,14 @@ func random() string {
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // newClient returns a client for requests to the provider. Because a redirect could send the client
-// secret elsewhere, the client follows none.
+// secret elsewhere, the client follows none. It connects anew for each request: the provider may
+// close an old connection at any moment, and a code cannot be redeemed twice.
 func newClient() *http.Client {
 	return &http.Client{
-		Timeout:       timeout,
-		Transport:     limited{http.DefaultTransport},
+		Timeout: timeout,
+		Transport: limited{&http.Transport{
+			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout,
+		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -225,6 +225,17 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 	}
 }
 
+// A provider may close a connection while a request on it is under way. A request for tokens must
+// not be sent twice.
+func TestSignInUsesNoOldConnection(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	h.Config.Handler = modelstest.OneRequestEach(h.Config.Handler)
+	if _, err := h.signIn(t, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFailuresOfTheProviderHaveAShortCause(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("x", 2<<20)
