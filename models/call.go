@@ -289,7 +289,7 @@ func CheckLimits(l Limits) error {
 		{"minutesPerMonth", "Minutes a month", "10,000,000", l.MinutesPerMonth, 10_000_000},
 	} {
 		if limit.value < 0 || limit.value > limit.max {
-			errs = append(errs, &InvalidError{limit.field, fmt.Sprintf("%s must be a whole number from 1 to %s, or empty.", limit.title, limit.maxText)})
+			errs = append(errs, &InvalidError{limit.field, fmt.Sprintf("%s must be a whole number from 1 to %s, or have no limit.", limit.title, limit.maxText)})
 		}
 	}
 	return errors.Join(errs...)
