@@ -37,13 +37,22 @@
   // The browser ends the requests of a page that is left, and HTMX would log each as an error. A
   // form's request is left alone: if the page comes back, it says that the outcome is not certain.
   const reading = new Set();
-  document.addEventListener('htmx:before:request', ({ detail: { ctx } }) => {
+  let left = false;
+  document.addEventListener('htmx:before:request', (event) => {
+    const { ctx } = event.detail;
     if (ctx.request.method === 'GET') {
       reading.add(ctx);
+      if (left) {
+        event.preventDefault(); // it waited for the one before it
+      }
     }
   });
   document.addEventListener('htmx:finally:request', ({ detail: { ctx } }) => { reading.delete(ctx); });
-  window.addEventListener('pagehide', () => { reading.forEach((ctx) => ctx.request.abort()); });
+  window.addEventListener('pagehide', () => {
+    left = true;
+    reading.forEach((ctx) => ctx.request.abort());
+  });
+  window.addEventListener('pageshow', () => { left = false; });
 
   document.addEventListener('htmx:after:request', (event) => {
     const { ctx } = event.detail;
