@@ -154,12 +154,13 @@ func (m *Mailer) failedMail(ctx context.Context, queued models.Mail, cause error
 	dropped, err := m.Store.Outbox.Failed(finishing, queued, permanent)
 	logger := m.Logger.With(slog.String("mail", queued.ID.String()), slog.String("kind", string(queued.Kind)),
 		slog.Int("attempt", queued.Attempts), slog.Any("cause", cause))
+	// Who sees the count finds the line in the log.
 	if dropped {
-		m.dropped.Add(1)
 		logger.ErrorContext(ctx, "a mail was dropped")
+		m.dropped.Add(1)
 	} else {
-		m.failed.Add(1)
 		logger.WarnContext(ctx, "a mail was not sent and will be tried again")
+		m.failed.Add(1)
 	}
 	return err
 }
