@@ -175,8 +175,8 @@ func TestTheWaitOfAMigrationIsBounded(t *testing.T) {
 			t.Cleanup(func() { _ = holder.Rollback() })
 			must(t, errOf(holder.ExecContext(t.Context(), hold)))
 			logs := &modelstest.LogBuffer{}
-			err := f.MigrateTo(t.Context(), later, logs.Logger(), 500*time.Millisecond)
-			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a lock, held by process ") {
+			err := f.MigrateTo(t.Context(), later, logs.Logger(), 3*time.Second)
+			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "waited 3s for a lock, held by process ") {
 				t.Errorf("got %v", err)
 			}
 			if !strings.Contains(logs.String(), "the migration waits for a lock") {
