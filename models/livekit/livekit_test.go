@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/livekit"
-	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 )
 
@@ -76,9 +76,13 @@ func TestRequestsHaveTokensOfAMinute(t *testing.T) {
 // A server may close a connection while a request on it is under way.
 func TestRequestsAreRepeatedOnANewConnection(t *testing.T) {
 	t.Parallel()
-	server := serve(t, "", modelstest.OneRequestEach(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var used sync.Map // connections
+	server := serve(t, "", func(w http.ResponseWriter, r *http.Request) {
+		if _, again := used.LoadOrStore(r.RemoteAddr, true); again {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
 		_, _ = io.WriteString(w, "{}")
-	})).ServeHTTP)
+	})
 	for range 3 {
 		if _, err := server.Rooms(t.Context()); err != nil {
 			t.Error(err)

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -143,16 +142,4 @@ func (v *Visitor) Generate(label string) (secret string) {
 	v.t.Helper()
 	form := url.Values{"label": {label}, "form_id": {v.FormID("/api-keys")}}
 	return v.Post("/api-keys", form).Is(http.StatusOK).Find(`\b(nas_[0-9A-Za-z]{36})\b`)
-}
-
-// OneRequestEach answers one request on each connection. It closes a connection on which another
-// one arrives, as a server does that no longer waits for one.
-func OneRequestEach(next http.Handler) http.Handler {
-	var used sync.Map // client addresses
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, again := used.LoadOrStore(r.RemoteAddr, true); again {
-			panic(http.ErrAbortHandler)
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -230,7 +231,14 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 func TestSignInUsesNoOldConnection(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
-	h.Config.Handler = modelstest.OneRequestEach(h.Config.Handler)
+	answer := h.Config.Handler
+	var used sync.Map // connections
+	h.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, again := used.LoadOrStore(r.RemoteAddr, true); again {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
+		answer.ServeHTTP(w, r)
+	})
 	if _, err := h.signIn(t, nil); err != nil {
 		t.Error(err)
 	}
