@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"container/list"
 	"fmt"
 	"io"
 	"net"
@@ -68,9 +67,7 @@ func request(conn net.Conn, path string) bool {
 // awaitCounts waits until the server has seen these connections.
 func awaitCounts(t *testing.T, bounds *connections, started, idle int) {
 	t.Helper()
-	modelstest.Eventually(t, "the server has seen the connections", func() bool {
-		bounds.mu.Lock()
-		defer bounds.mu.Unlock()
+	await(t, bounds, "the server has seen the connections", func() bool {
 		return bounds.started.Len() == started && bounds.idle.Len() == idle
 	})
 }
@@ -117,14 +114,21 @@ func TestAConnectionWithoutARequestIsClosedBeforeAnIdleOne(t *testing.T) {
 	}
 }
 
-// awaitLength waits until a list of the server has this many connections.
-func awaitLength(t *testing.T, bounds *connections, of *list.List, n int) {
+// await waits until the connections of the server are so.
+func await(t *testing.T, bounds *connections, what string, holds func() bool) {
 	t.Helper()
-	modelstest.Eventually(t, "the server has seen the requests", func() bool {
+	modelstest.Eventually(t, what, func() bool {
 		bounds.mu.Lock()
 		defer bounds.mu.Unlock()
-		return of.Len() == n
+		return holds()
 	})
+}
+
+// awaitLarge waits until a response of largeResponse bytes waits for its client. Its first bytes,
+// with the header, do not wait.
+func awaitLarge(t *testing.T, bounds *connections) {
+	t.Helper()
+	await(t, bounds, "a response waits", func() bool { return bounds.written > largeResponse/2 })
 }
 
 func TestAConnectionTakesThePlaceOfOneWithASlowBody(t *testing.T) {
@@ -134,7 +138,7 @@ func TestAConnectionTakesThePlaceOfOneWithASlowBody(t *testing.T) {
 	for n := range 4 {
 		conns = append(conns, dial(t, byte(1+n%2), address))
 		_, _ = fmt.Fprint(conns[n], "POST /read HTTP/1.1\r\nHost: portal\r\nContent-Length: 2\r\n\r\nx")
-		awaitLength(t, bounds, &bounds.receiving, n+1)
+		await(t, bounds, "the server has seen the requests", func() bool { return bounds.receiving.Len() == n+1 })
 	}
 	time.Sleep(headerTime) // their bodies are late
 	if !request(dial(t, 3, address), "/wait") {
@@ -155,7 +159,7 @@ func TestAConnectionTakesThePlaceOfOneThatReadsNoResponse(t *testing.T) {
 	t.Parallel()
 	address, bounds := boundedServer(t)
 	_, _ = fmt.Fprint(dial(t, 1, address), "GET /large HTTP/1.1\r\nHost: portal\r\n\r\n")
-	awaitLength(t, bounds, &bounds.writing, 1)
+	awaitLarge(t, bounds)
 	for range 3 {
 		if !request(dial(t, 2, address), "/wait") {
 			t.Error("a connection gets no response")
@@ -176,7 +180,7 @@ func TestResponsesThatWaitForTheirClientsAreBounded(t *testing.T) {
 		return conn
 	}
 	other := large(2)
-	awaitLength(t, bounds, &bounds.writing, 1)
+	awaitLarge(t, bounds)
 	for range 3 {
 		large(1)
 	}
