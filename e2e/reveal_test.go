@@ -42,7 +42,8 @@ func closingWarnsIfTheKeyWasNotCopied(t *testing.T) {
 	for n, act := range []func(pages.Reveal){
 		func(pages.Reveal) {},
 		func(r pages.Reveal) { r.Select(39); r.Press("Control+C") },
-		func(r pages.Reveal) { r.CopyText("be able to see it again") }, // the text before the key
+		// The text before the key.
+		func(r pages.Reveal) { r.CopyText("be able to see it again") },
 		func(r pages.Reveal) { // the focus is not on the selected key
 			r.Select(40)
 			r.Dialog.Focus("button", "Copy key")

@@ -74,7 +74,8 @@ func TestGetChangesNothing(t *testing.T) {
 						answer := owner.ask(s, method, withID(r.Path, id), as)
 						refused := http.StatusUnauthorized
 						if as == apiCall && slices.Contains(reportPaths, r.Path) {
-							refused = http.StatusForbidden // the key is not for reports
+							// The key is not for reports.
+							refused = http.StatusForbidden
 						}
 						if answer.Code >= http.StatusBadRequest && answer.Code != refused {
 							t.Errorf("%s %s as %s: %d", method, r.Path, as, answer.Code)

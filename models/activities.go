@@ -29,7 +29,8 @@ type ActivityPage struct {
 	ActorID     uuid.UUID // the user
 	KeyID       uuid.UUID // the key that is the subject
 	From, Until time.Time // Until is exclusive
-	Search      string    // part of a label, user or address, or the last four characters of a key
+	// Part of a label, user or address, or the last four characters of a key.
+	Search string
 }
 
 // List returns a page of the account's activity log, the newest first. A repeated activity has the

@@ -59,14 +59,17 @@ const (
 	ActionAgentRemoved  Action = "agent.removed"
 	ActionAgentPaused   Action = "agent.paused"
 	ActionAgentResumed  Action = "agent.resumed"
-	ActionCallsEnded    Action = "calls.ended" // because of a revocation, removal, pause or disabling
-	ActionCallEnded     Action = "call.ended_by_hand"
+	// Calls ended because of a revocation, removal, pause or disabling.
+	ActionCallsEnded Action = "calls.ended"
+	ActionCallEnded  Action = "call.ended_by_hand"
 
-	ActionLimitApproaching Action = "limit.approaching" // 80 % of the minutes of a month are used
+	// 80 % of the minutes of a month are used.
+	ActionLimitApproaching Action = "limit.approaching"
 	ActionLimitReached     Action = "limit.reached"
 
-	ActionSignedIn        Action = "session.created"
-	ActionSignInFailed    Action = "session.refused" // a wrong password for a user of the account
+	ActionSignedIn Action = "session.created"
+	// A wrong password for a user of the account.
+	ActionSignInFailed    Action = "session.refused"
 	ActionSignedOut       Action = "session.ended"
 	ActionSessionRevoked  Action = "session.revoked"  // ended from another session
 	ActionSessionsRevoked Action = "sessions.revoked" // all others of a user at once
@@ -94,17 +97,18 @@ const (
 	ActionAccountRenamed  Action = "account.renamed"
 	ActionAccountDisabled Action = "account.disabled"
 	ActionAccountEnabled  Action = "account.enabled"
-	ActionAccountLimited  Action = "account.limited"     // the limits of its calls were changed
-	ActionUnusedKeysSet   Action = "account.unused_keys" // when unused keys are revoked was changed
-	ActionAgentRenamed    Action = "agent.renamed"
-	ActionUserAdded       Action = "user.added"
-	ActionUserDisabled    Action = "user.disabled"
-	ActionUserEnabled     Action = "user.enabled"
-	ActionUserRemoved     Action = "user.removed"
-	ActionUserMadeOwner   Action = "user.made_owner"
-	ActionUserMadeMember  Action = "user.made_member"
-	ActionRoleKept        Action = "user.role_kept" // the last owner stays an owner
-	ActionLinkCreated     Action = "sign_in_link.created"
+	ActionAccountLimited  Action = "account.limited" // the limits of its calls were changed
+	// The time after which unused keys are revoked was changed.
+	ActionUnusedKeysSet  Action = "account.unused_keys"
+	ActionAgentRenamed   Action = "agent.renamed"
+	ActionUserAdded      Action = "user.added"
+	ActionUserDisabled   Action = "user.disabled"
+	ActionUserEnabled    Action = "user.enabled"
+	ActionUserRemoved    Action = "user.removed"
+	ActionUserMadeOwner  Action = "user.made_owner"
+	ActionUserMadeMember Action = "user.made_member"
+	ActionRoleKept       Action = "user.role_kept" // the last owner stays an owner
+	ActionLinkCreated    Action = "sign_in_link.created"
 
 	ActionInvitationCreated   Action = "invitation.created"
 	ActionInvitationCancelled Action = "invitation.cancelled"
@@ -238,8 +242,9 @@ func (a Activity) Element() ActivityElement {
 		ID: a.ID, At: a.At.UTC(), Action: a.Action,
 		Actor:   ActivityActor{Kind: a.ActorKind, ID: a.ActorID, Address: unlessEmpty(a.Address)},
 		Subject: ActivitySubject{a.SubjectID, unlessEmpty(a.Label)},
-		Detail:  unlessEmpty(cmp.Or(a.Detail, a.Leak().String())), // a leak has no other detail
-		Count:   a.Count + a.Repeats,
+		// A leak has no other detail.
+		Detail: unlessEmpty(cmp.Or(a.Detail, a.Leak().String())),
+		Count:  a.Count + a.Repeats,
 	}
 	if a.ActorKind == ActorUser {
 		element.Actor.Email = unlessEmpty(a.ActorName)

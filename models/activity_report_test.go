@@ -37,7 +37,8 @@ func TestPollerReadsEachActivityOnce(t *testing.T) {
 			writers.Go(func() {
 				for time.Now().Before(stop) || recorded.Load() < enough && ctx.Err() == nil {
 					pause := time.Duration(0)
-					if f.postgres() { // one transaction at a time writes to a SQLite file
+					// One transaction at a time writes to a SQLite file.
+					if f.postgres() {
 						pause = rand.N(longest)
 					}
 					limited, cancel := context.WithTimeout(ctx, longest)

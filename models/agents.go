@@ -276,7 +276,8 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 // LastUsed returns when a key last used one of the account's agents, as far as that was in the last
 // 90 days, otherwise the zero time, or [ErrAgentNotFound].
 func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
-	unwritten := a.uses.unwritten(func(id seenID) bool { return id.ID == agentID }) // first, as in UsedBy
+	// First, as in UsedBy.
+	unwritten := a.uses.unwritten(func(id seenID) bool { return id.ID == agentID })
 	// A removed agent may have had the id before.
 	newest := a.db.NewSelect().Table("api_key_agents").Column("used_at").
 		Where("agent_id = agent.id AND used_at >= agent.created_at").OrderExpr("used_at DESC").Limit(1)

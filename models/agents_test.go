@@ -100,7 +100,8 @@ func TestAgentIsPutWhileItIsRemoved(t *testing.T) {
 				must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Bar"}, c.actor)))
 			case strings.HasPrefix(statement, "UPDATE"):
 				go remove()
-				time.Sleep(100 * time.Millisecond) // it waits for Put, or it would be done
+				// It waits for Put, or it would be done.
+				time.Sleep(100 * time.Millisecond)
 			}
 		}})
 		put, created, err := store.Agents.Put(ctx, c.ID, agent.ID, "Lobby", nil, c.actor)

@@ -65,10 +65,12 @@ type Call struct {
 	EndReason EndReason  `bun:",nullzero"` // set with EndedAt
 	Exact     bool       // LiveKit has reported StartedAt and, if it is set, EndedAt
 
-	Ending      EndReason     `bun:",nullzero"` // why the portal ends the call, before it does
-	UnseenSince *time.Time    // the last list with somebody in the room, if a later one was without
-	Visitors    []callVisitor `bun:",nullzero"` // by identity; empty: only lists have seen the call
-	Unrecorded  bool          // the portal has ended the call, and no activity counts it yet
+	Ending EndReason `bun:",nullzero"` // why the portal ends the call, before it does
+	// The last list with somebody in the room, if a later one was without.
+	UnseenSince *time.Time
+	// By identity; empty: only lists have seen the call.
+	Visitors   []callVisitor `bun:",nullzero"`
+	Unrecorded bool          // the portal has ended the call, and no activity counts it yet
 
 	// In a list: the agent's name, empty if it was removed, and the key's label.
 	AgentName string `bun:",scanonly"`

@@ -283,7 +283,8 @@ func (l *roomLists) list(t *testing.T, after time.Duration, visitors map[int]int
 func TestListsWithoutARoomEndItsCall(t *testing.T) {
 	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
 		event := joined(l.agent, l.key, 2)
-		event.Visitor.JoinedAt = time.Now().Add(time.Minute) // the visitor has just come for the whole test
+		// The visitor has just come for the whole test.
+		event.Visitor.JoinedAt = time.Now().Add(time.Minute)
 		must(t, l.Calls.Report(t.Context(), event))
 		for _, step := range []struct {
 			visitors map[int]int

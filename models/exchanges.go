@@ -33,7 +33,8 @@ func (a *API) WorkloadKey(ctx context.Context, id uuid.UUID) (key Key, err error
 
 // Subject is a token whose issuer and signature are right.
 type Subject struct {
-	Issuer, ID string                              // of a token that is accepted once; otherwise empty
+	// Of a token that is accepted once; otherwise empty.
+	Issuer, ID string
 	ExpiresAt  time.Time                           // of the token
 	Pins       map[string]string                   // what a first exchange pins; nil: nothing
 	Check      func(pins map[string]string) string // returns why the pins do not fit, or ""

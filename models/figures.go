@@ -10,11 +10,12 @@ import (
 // Figures are sizes and ages, for metrics. To count the keys, the database reads their table.
 type Figures struct {
 	Accounts     int
-	ActiveKeys   int           // neither revoked nor expired
-	ExpiringKeys int           // active keys that expire within a week
-	DatabaseSize int64         // in bytes; SQLite: without the write-ahead log
-	ClockAhead   time.Duration // of this machine's clock, compared with the database's; SQLite: 0
-	LastBackup   time.Time     // when the newest recorded backup began; zero: never
+	ActiveKeys   int   // neither revoked nor expired
+	ExpiringKeys int   // active keys that expire within a week
+	DatabaseSize int64 // in bytes; SQLite: without the write-ahead log
+	// Of this machine's clock, compared with the database's; SQLite: 0.
+	ClockAhead time.Duration
+	LastBackup time.Time // when the newest recorded backup began; zero: never
 }
 
 // Figures reads the figures. The error may be [ErrUnavailable].

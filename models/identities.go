@@ -21,9 +21,10 @@ type Identity struct {
 	CreatedAt time.Time
 
 	// The provider's statements about a sign-in.
-	EmailVerified   bool            `bun:"-"`
-	Access          *IdentityAccess `bun:"-"` // nil if its claims are missing or invalid
-	AuthenticatedAt time.Time       `bun:"-"` // when the user entered credentials; zero: unknown
+	EmailVerified bool            `bun:"-"`
+	Access        *IdentityAccess `bun:"-"` // nil if its claims are missing or invalid
+	// When the user entered credentials; zero: unknown.
+	AuthenticatedAt time.Time `bun:"-"`
 }
 
 // FindIdentity returns the identity of one of the account's users at the issuer, or

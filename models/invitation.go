@@ -21,7 +21,8 @@ type Invitation struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time
 
-	MailTokenHash []byte `bun:",nullzero"` // SHA-256 of the token in the mail; nil until it is sent
+	// SHA-256 of the token in the mail; nil until it is sent.
+	MailTokenHash []byte `bun:",nullzero"`
 
 	Mailed      bool   `bun:"-"` // by CreateInvitation: a mail with a link is queued
 	AccountName string `bun:",scanonly"`

@@ -34,7 +34,8 @@ func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter Le
 			switch {
 			case !found:
 			case reporter == LeakPublic && key.RevokedAt != nil:
-				outcome = LeakInactive // without a lock, because anyone can repeat the report
+				// Without a lock, because anyone can repeat the report.
+				outcome = LeakInactive
 			default:
 				outcome, err = inTx(ctx, k.db, "revoke leaked API key", func(ctx context.Context, tx Tx) (LeakOutcome, error) {
 					return k.revokeLeaked(ctx, tx, key, Leak{reporter, text.url}, visitorActor(address))

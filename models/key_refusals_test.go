@@ -47,7 +47,8 @@ func TestLastRefusalsOfAKeyAreKept(t *testing.T) {
 		must(t, f.FlushRefusals(t.Context()))
 		lasts(3, 3)
 		f.clock.Advance(time.Second)
-		f.briefly(t, models.Options{}, func(s *models.Store) { noteRefusals(s, c, key.ID, 4, 40) }) // of another instance, which stops
+		// Of another instance, which stops.
+		f.briefly(t, models.Options{}, func(s *models.Store) { noteRefusals(s, c, key.ID, 4, 40) })
 		f.clock.Advance(time.Second)
 		noteRefusals(f.Store, c, key.ID, 44, 60)
 		lasts(103, 50)

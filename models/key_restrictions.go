@@ -37,7 +37,8 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 		old := key
 		stale := version != "" && version != old.RestrictionsVersion()
 		if stale && closeTo(r.ExpiresAt, old.ExpiresAt) {
-			r.ExpiresAt = old.ExpiresAt // a double click on "30 days" is no other change
+			// A double click on "30 days" is no other change.
+			r.ExpiresAt = old.ExpiresAt
 		}
 		if err := errors.Join(k.setRestrictions(ctx, tx, &key, r), invalidNote); err != nil {
 			return Key{}, err
@@ -48,7 +49,8 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 			if err != nil || detail == "" {
 				return key, err
 			}
-			return old, committedError{ErrKeyRestricted} // so that the caller gets the key
+			// The caller gets the key too.
+			return old, committedError{ErrKeyRestricted}
 		}
 		return saveRestrictions(ctx, tx, old, key, actor)
 	})

@@ -58,9 +58,10 @@ func joinLines(first, second string) string {
 
 // PutKey is the input of [Keys.Put].
 type PutKey struct {
-	Label    string
-	Trust    workload.Rule
-	Restrict func(*Restrictions) // changes the current restrictions, which a new key does not have
+	Label string
+	Trust workload.Rule
+	// Changes the current restrictions, which a new key does not have.
+	Restrict func(*Restrictions)
 }
 
 // Put creates a key without a secret, or changes an existing one where it differs, and records the

@@ -136,7 +136,8 @@ func TestAccessTokensEndOnBusyInstances(t *testing.T) {
 					for late := 0; late < 10; {
 						early, after := !began.Load(), ended.Load()
 						_, err := stores[i%2].API.AuthenticateAccess(t.Context(), claims, models.Source{})
-						early = early && !began.Load() // the request ended before the change began
+						// The request ended before the change began.
+						early = early && !began.Load()
 						switch {
 						case err == nil && !after:
 							accepted.Add(1)

@@ -137,11 +137,13 @@ func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) 
 func (k *Keys) readUsageOnce(ctx context.Context, span UsageSpan, filter keyFilter, since usage.Mark) (keys []KeyUsage, certain bool, err error) {
 	first := span.Starts(k.db.Now())[0]
 	var rows []struct {
-		Key      `bun:",extend"`
-		Hour     *time.Time `bun:",scanonly"` // the current hour; nil for a key that was never used
+		Key `bun:",extend"`
+		// The current hour; nil for a key that was never used.
+		Hour     *time.Time `bun:",scanonly"`
 		Requests int64      `bun:",scanonly"` // in the current hour
 		Refusals int64      `bun:",scanonly"`
-		Past     string     `bun:",scanonly"` // each stored count: seconds, requests, refusals
+		// Each stored count: seconds, requests, refusals.
+		Past string `bun:",scanonly"`
 	}
 	// A list has up to 3,000 stored counts. Reading them as one text for each key takes a
 	// fraction of the time of a row for each count.

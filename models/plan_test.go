@@ -310,7 +310,8 @@ func (f *fixture) scans(t *testing.T, statement string) []string {
 		// which has no other order.
 		small := slices.Contains(append(smallTables, "seen", "part", "ended", "_data", "r", "e", "o"), table) || strings.Contains(table, "CONSTANT ROW") || smallIndexes.MatchString(detail)
 		page := strings.Contains(statement, "LIMIT") && (byIndex || table == "account" || table == "accounts") ||
-			strings.Contains(statement, "LIMIT 10) AS "+table) // whose rows were selected before
+			// Its rows were selected before.
+			strings.Contains(statement, "LIMIT 10) AS "+table)
 		if isScan && !small && !page {
 			found = append(found, detail)
 		}

@@ -62,7 +62,8 @@ func TestOnlyAProvenEmailIsTrusted(t *testing.T) {
 		must(t, trusted(confirmed))
 
 		changed, _ := f.joined(t, c, false)
-		must(t, f.Credentials.ChangeEmail(ctx, changed, changed)) // an operator vouches for it
+		// An operator vouches for it.
+		must(t, f.Credentials.ChangeEmail(ctx, changed, changed))
 		must(t, trusted(changed))
 	})
 }

@@ -30,21 +30,24 @@ var consequences = map[Action]consequence{
 	ActionKeyRestricted: {group: GroupKeys, endsCalls: true},
 	ActionKeyTrusted:    {group: GroupKeys},
 	ActionKeyRevoked:    {group: GroupKeys, endsCalls: true, mail: ownersUnlessUser},
-	ActionKeyLeaked:     {group: GroupKeys, endsCalls: true}, // Keys.revokeLeaked queues a mail for all keys of some minutes
-	ActionKeyExpiring:   {group: GroupKeys},                  // Outbox.WarnOfExpiry queues the mails
-	ActionKeyExpired:    {group: GroupKeys},                  // a round ends the calls
-	ActionAgentCreated:  {group: GroupKeys},
-	ActionAgentRenamed:  {group: GroupKeys},
-	ActionAgentRemoved:  {group: GroupKeys, endsCalls: true},
-	ActionAgentPaused:   {group: GroupKeys, endsCalls: true},
-	ActionAgentResumed:  {group: GroupKeys},
-	ActionCallsEnded:    {group: GroupCalls},
-	ActionCallEnded:     {group: GroupCalls},
+	// Keys.revokeLeaked queues a mail for all keys of some minutes.
+	ActionKeyLeaked: {group: GroupKeys, endsCalls: true},
+	// Outbox.WarnOfExpiry queues the mails.
+	ActionKeyExpiring:  {group: GroupKeys},
+	ActionKeyExpired:   {group: GroupKeys}, // a round ends the calls
+	ActionAgentCreated: {group: GroupKeys},
+	ActionAgentRenamed: {group: GroupKeys},
+	ActionAgentRemoved: {group: GroupKeys, endsCalls: true},
+	ActionAgentPaused:  {group: GroupKeys, endsCalls: true},
+	ActionAgentResumed: {group: GroupKeys},
+	ActionCallsEnded:   {group: GroupCalls},
+	ActionCallEnded:    {group: GroupCalls},
 
 	ActionLimitApproaching: {group: GroupCalls, mail: owners},
 	ActionLimitReached:     {group: GroupCalls, mail: owners},
 
-	ActionSignedIn:        {group: GroupPeople}, // Sessions.create queues the mail about a new device
+	// Sessions.create queues the mail about a new device.
+	ActionSignedIn:        {group: GroupPeople},
 	ActionSignInFailed:    {group: GroupPeople, repeats: true},
 	ActionSignedOut:       {group: GroupPeople},
 	ActionSessionRevoked:  {group: GroupPeople},
@@ -84,7 +87,8 @@ var consequences = map[Action]consequence{
 	ActionRoleKept:        {group: GroupPeople, repeats: true},
 	ActionLinkCreated:     {group: GroupPeople},
 
-	ActionInvitationCreated:   {group: GroupPeople}, // Invitations.Create queues the mail, which has limits of its own
+	// Invitations.Create queues the mail, which has limits of its own.
+	ActionInvitationCreated:   {group: GroupPeople},
 	ActionInvitationCancelled: {group: GroupPeople},
 	ActionInvitationAccepted:  {group: GroupPeople},
 

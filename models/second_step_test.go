@@ -175,7 +175,8 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 			client := models.Client{Address: fmt.Sprintf("198.51.100.%d", i)}
 			for {
 				err := errOf(stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, client))
-				if !errors.Is(err, models.ErrUnavailable) { // a busy machine: the guesses wait for each other
+				// A busy machine: the guesses wait for each other.
+				if !errors.Is(err, models.ErrUnavailable) {
 					return err
 				}
 			}

@@ -144,8 +144,9 @@ func (f *fixture) sessionsOf(t *testing.T, c customer) int {
 func TestManySessionsEndAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for name, test := range map[string]struct {
-			end            func(context.Context, *models.Store, customer, models.Session) error
-			left, recorded int // of 500 sessions and one more; none recorded: no activity
+			end func(context.Context, *models.Store, customer, models.Session) error
+			// Of 500 sessions and one more; none recorded: no activity.
+			left, recorded int
 		}{
 			"reset": {func(ctx context.Context, store *models.Store, c customer, _ models.Session) error {
 				return store.Credentials.ResetPassword(ctx, c.user.Email, newPassword)

@@ -80,7 +80,8 @@ func TestPasswordsAreComparedExactly(t *testing.T) {
 		{" leading and trailing ", []string{"leading and trailing", " leading and trailing", " Leading and trailing "}},
 		// The two look the same, but have different normal forms of Unicode.
 		{"Zu\u0308rich 東京 👩‍💻", []string{"Z\u00fcrich 東京 👩‍💻"}},
-		{"ünïcödé wörd", []string{"ünïcödé wör", "ünïcödé wördd", "UNÏCÖDÉ WÖRD"}}, // 12 characters
+		// 12 characters.
+		{"ünïcödé wörd", []string{"ünïcödé wör", "ünïcödé wördd", "UNÏCÖDÉ WÖRD"}},
 		{longPassword, []string{longPassword[:127], longPassword + "x"}},
 		{"NUL\x00and after", []string{"NUL"}},
 	} {
@@ -206,7 +207,8 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 					return context.WithoutCancel(ctx)
 				}))
 				limited(t, store, c.user.Email, current, address(99), time.Minute)
-				f.checkCount(t, 20, "SELECT count(*) FROM sign_in_failures") // two for each password
+				// Two for each password.
+				f.checkCount(t, 20, "SELECT count(*) FROM sign_in_failures")
 				f.exec(t, "DELETE FROM sign_in_failures")
 			}
 		}

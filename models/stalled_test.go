@@ -54,7 +54,8 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 	c := f.customer(t)
 	key, _ := f.key(t, c)
 	f.synchronousStandby(t, "nobody")
-	later := f.open(t, models.Options{}) // the old connections may not have read the setting yet
+	// The old connections may not have read the setting yet.
+	later := f.open(t, models.Options{})
 	for _, attempt := range []string{"first", "second"} {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
 		if _, err := later.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor); !errors.Is(err, models.ErrUnavailable) {
@@ -78,7 +79,8 @@ func (f *fixture) synchronousStandby(t *testing.T, name string) {
 		f.scan(t, "SHOW synchronous_standby_names", nil, &now)
 		return now == name
 	})
-	f.exec(t, "CHECKPOINT") // the checkpointer lets transactions wait once it has read the setting
+	// The checkpointer lets transactions wait once it has read the setting.
+	f.exec(t, "CHECKPOINT")
 }
 
 // The server takes the locks from an instance that freezes in a transaction.

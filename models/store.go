@@ -63,8 +63,9 @@ type Options struct {
 
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
-	SignInLimit int           // wrong passwords a minute; 0 means 10, and only tests need another
-	Mail        bool          // queue mails in the outbox; an instance must send them
+	// Wrong passwords a minute; 0 means 10, and only tests need another.
+	SignInLimit int
+	Mail        bool // queue mails in the outbox; an instance must send them
 
 	// Timeout limits each use of the database; 0 means [Timeout], and only tests need more.
 	Timeout time.Duration

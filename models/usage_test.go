@@ -208,7 +208,8 @@ func TestLastUsesNeverMoveBack(t *testing.T) {
 		}
 		// SQLite compares fractions of a second as text.
 		for _, step := range []time.Duration{
-			90 * time.Second, time.Hour - time.Duration(latest.Nanosecond()), // a whole second
+			// A whole second.
+			90 * time.Second, time.Hour - time.Duration(latest.Nanosecond()),
 			100 * time.Millisecond, 20 * time.Millisecond, time.Microsecond, 2 * time.Second,
 		} {
 			latest = latest.Add(step)

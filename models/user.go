@@ -28,7 +28,8 @@ type User struct {
 	RemovedAt     *time.Time // while this is set, only the activity log needs the user
 	LastSignInAt  *time.Time // nil if the user has never signed in
 
-	Disabled bool `bun:",scanonly"` // the user or the account is disabled; set by a sign-in only
+	// The user or the account is disabled; set by a sign-in only.
+	Disabled bool `bun:",scanonly"`
 
 	// HasApp and HasPasskey are set in what [People] returns.
 	HasApp     bool `bun:",scanonly"` // for two-step verification

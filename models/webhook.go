@@ -85,14 +85,15 @@ type Endpoint struct {
 type Delivery struct {
 	bun.BaseModel `bun:"table:webhook_deliveries,alias:delivery"`
 
-	EndpointID  uuid.UUID `bun:",pk"`
-	EventID     uuid.UUID `bun:",pk"` // of the activity or the call
-	Event       string    `bun:",pk"` // the type
-	AccountID   uuid.UUID
-	CreatedAt   time.Time
-	DueAt       *time.Time // of the next attempt, or the end of the lease; nil: no more attempts
-	Attempts    int        // including the current one
-	Final       bool       // the next attempt is the last one
+	EndpointID uuid.UUID `bun:",pk"`
+	EventID    uuid.UUID `bun:",pk"` // of the activity or the call
+	Event      string    `bun:",pk"` // the type
+	AccountID  uuid.UUID
+	CreatedAt  time.Time
+	// Of the next attempt, or the end of the lease; nil: no more attempts.
+	DueAt       *time.Time
+	Attempts    int  // including the current one
+	Final       bool // the next attempt is the last one
 	DeliveredAt *time.Time
 	Status      int    // of the last response; 0: none
 	Response    string // its first characters, or why there was none

@@ -55,8 +55,9 @@ func (p ActivityPage) Filtered() bool { return p.Newest != "/activity" }
 
 // ActivityFilter is the form that filters the activity log.
 type ActivityFilter struct {
-	Kind        string        // an action or the id of a group; empty if not set
-	Who         string        // a user's id, "operator", "visitor" or "system"; empty if not set
+	Kind string // an action or the id of a group; empty if not set
+	// A user's id, "operator", "visitor" or "system"; empty if not set.
+	Who         string
 	People      []models.User // to choose from
 	Keys        []models.Key  // active
 	Revoked     []models.Key  // the latest revocation first

@@ -129,13 +129,14 @@ func (APIKeyGenerated) fragment() string { return "api-key-generated" }
 
 // APIKeyList is the list of active keys, or the text for an empty list.
 type APIKeyList struct {
-	Orders  []APIKeyOrder
-	Keys    []APIKeyRow
-	Active  int    // the number of active keys, also of those that a filter leaves out
-	Limit   int    // of keys
-	Show    string // the filter; empty: none
-	Shown   string // says what the shown keys have in common; empty without a filter
-	Query   string // order and filter of the list with their question mark; empty for the default
+	Orders []APIKeyOrder
+	Keys   []APIKeyRow
+	Active int    // the number of active keys, also of those that a filter leaves out
+	Limit  int    // of keys
+	Show   string // the filter; empty: none
+	Shown  string // says what the shown keys have in common; empty without a filter
+	// Order and filter of the list with their question mark; empty for the default.
+	Query   string
 	Version string // changes when the content of the list changes
 
 	// Steps lead a new account to its first request; nil: a key has been used, or was revoked.
@@ -177,13 +178,14 @@ type APIKeyOrder struct {
 type APIKeyRow struct {
 	models.Key
 
-	Created      Moment
-	LastUsed     *Moment             // nil if never used
-	Requests     Count               // in the last 30 days
-	Unused       bool                // for 30 days
-	Sparkline    string              // SVG path of the last 30 days, on the key's own scale
-	Expires      *KeyExpires         // nil: never
-	CallLimits   string              // how much of them is used, such as "3 of 5 calls"; empty: none
+	Created   Moment
+	LastUsed  *Moment     // nil if never used
+	Requests  Count       // in the last 30 days
+	Unused    bool        // for 30 days
+	Sparkline string      // SVG path of the last 30 days, on the key's own scale
+	Expires   *KeyExpires // nil: never
+	// How much of them is used, such as "3 of 5 calls"; empty: none.
+	CallLimits   string
 	Rotation     *KeyRotation        // with another active key; nil if there is none
 	Confirmation *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename       *Rename             // not nil while the row edits the label

@@ -23,7 +23,8 @@ type KeyRestrictionsPage struct {
 
 	RefusedSources, RefusedAgents int
 
-	Current *CurrentRestrictions // if the key has changed since the form was made; otherwise nil
+	// If the key has changed since the form was made; otherwise nil.
+	Current *CurrentRestrictions
 }
 
 // CurrentRestrictions are the state of a key beside a form that was made from an older one.

@@ -13,9 +13,10 @@ type RotationPage struct {
 	Old      RotatedKey
 	Progress *RotationProgress // nil before the replacement is created
 	FormID   uuid.UUID         // unique for each rendered form; a repeat creates nothing
-	Full     int               // number of active keys if the account has reached the maximum, or 0
-	Problem  string            // why no replacement was created
-	Expires  *KeyExpires       // of the replacement that this page creates; nil: never
+	// Number of active keys if the account has reached the maximum, or 0.
+	Full    int
+	Problem string      // why no replacement was created
+	Expires *KeyExpires // of the replacement that this page creates; nil: never
 }
 
 // Kept returns what restricts the old key and its replacement.

@@ -68,7 +68,8 @@ func plainHandler(use ...gin.HandlerFunc) http.Handler {
 
 // portalMiddleware returns the middleware with which the portal serves its API.
 func portalMiddleware() []gin.HandlerFunc {
-	metrics, _ := middleware.Metrics(prometheus.NewRegistry()) // a new registry has no duplicates
+	// A new registry has no duplicates.
+	metrics, _ := middleware.Metrics(prometheus.NewRegistry())
 	lines := &lineWriter{buffer: bufio.NewWriterSize(os.Stderr, 64<<10)}
 	logger := slog.New(struct {
 		slog.Handler

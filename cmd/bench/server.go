@@ -48,7 +48,8 @@ func (b *bench) startPortal(ctx context.Context, t *tenant) (*server, error) {
 		"PORTAL_BASE_URL=http://"+host,
 		"PORTAL_SECRET="+strings.Repeat("bench", 8),
 		"PORTAL_OPERATOR_TOKEN="+operatorToken,
-		"PORTAL_RATE_LIMIT=1000000:1000000") // the limiter runs, but no key reaches the limit
+		// The limiter runs, but no key reaches the limit.
+		"PORTAL_RATE_LIMIT=1000000:1000000")
 }
 
 // start starts a server, and returns when it grants a token. ADDRESS and METRICS in its environment

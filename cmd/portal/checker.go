@@ -158,7 +158,8 @@ func isHost(u *url.URL) bool {
 	}
 	ip, err := netip.ParseAddr(name)
 	if strings.HasPrefix(u.Host, "[") {
-		return err == nil && ip.Is6() && ip.Zone() == "" // a zone is valid on one machine only
+		// A zone is valid on one machine only.
+		return err == nil && ip.Is6() && ip.Zone() == ""
 	}
 	if numericEnd.MatchString(name) {
 		return err == nil

@@ -13,7 +13,8 @@ import (
 // default of 100 %. With 100,000 keys in use it is ten times as large and has hardly any pointers
 // to follow, so that a heap of five times its size would only waste memory.
 const (
-	heapGrowth    = 400      // percent of the live heap, by which the heap grows between two collections
+	// Percent of the live heap, by which the heap grows between two collections.
+	heapGrowth    = 400
 	maxHeapGrowth = 32 << 20 // bytes
 	memoryLimit   = 256 << 20
 )

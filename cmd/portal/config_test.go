@@ -115,9 +115,10 @@ var together = map[string]map[string]string{
 
 // values has a value of each variable, and more. No message may contain "hunter".
 var values = map[string]struct{ valid, invalid []string }{
-	"PORTAL_ADDR":                    {[]string{":8080", "[::1]:0"}, []string{"8080", "127.0.0.1:70000", "127.0.0.1:"}},
-	"DATABASE_URL":                   {nil, []string{"mysql://root:hunter2@localhost/db", "sqlite:", "portal.db"}},
-	"PORTAL_BASE_URL":                {[]string{"https://portal.example.com/"}, []string{"portal.example.com"}}, // see TestPublicURLs
+	"PORTAL_ADDR":  {[]string{":8080", "[::1]:0"}, []string{"8080", "127.0.0.1:70000", "127.0.0.1:"}},
+	"DATABASE_URL": {nil, []string{"mysql://root:hunter2@localhost/db", "sqlite:", "portal.db"}},
+	// See TestPublicURLs.
+	"PORTAL_BASE_URL":                {[]string{"https://portal.example.com/"}, []string{"portal.example.com"}},
 	"PORTAL_SECRET":                  {[]string{goodSecret}, []string{"hunter3", goodSecret[1:]}},
 	"PORTAL_SECRET_PREVIOUS":         {[]string{goodSecret}, []string{"hunter4"}},
 	"PORTAL_OPERATOR_TOKEN":          {[]string{goodSecret}, []string{"hunter5", goodSecret[1:], goodSecret + "\n", goodSecret + " " + goodSecret}},
@@ -145,7 +146,8 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_LEAKS_TOKEN_PREVIOUS":    {[]string{goodSecret}, []string{"hunter13", goodSecret + "\n"}},
 	"PORTAL_LEAKS_GITHUB_KEYS_URL": {
 		[]string{"https://api.github.com/meta/public_keys/secret_scanning", "http://127.0.0.1:8090/keys?a=b", "http://[::1]:8090/keys"},
-		[]string{"https://user:hunter9@example.com", "http://localhost:8090/keys", "http://api.github.com/keys"}, // a name is not an address
+		// A name is not an address.
+		[]string{"https://user:hunter9@example.com", "http://localhost:8090/keys", "http://api.github.com/keys"},
 	},
 	"PORTAL_LEAKS_GITLAB_KEYS_URL": {nil, []string{"http://example.com", "https://user:password@example.com/", "keys.json"}},
 	"PORTAL_LIVEKIT_URL": {

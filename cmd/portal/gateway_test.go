@@ -247,7 +247,8 @@ func (g *gateway) startHAProxy(example string, addresses map[string]string) {
 	modelstest.Must(g.t, os.WriteFile(path, []byte(config), 0o600))
 	g.run("http://"+address, exec.Command("haproxy", "-db", "-f", path))
 	for line := range strings.Lines(g.log()) {
-		if strings.Contains(line, "[WARNING]") && !strings.Contains(line, " is DOWN") { // the second portal
+		// The second portal.
+		if strings.Contains(line, "[WARNING]") && !strings.Contains(line, " is DOWN") {
 			g.t.Errorf("HAProxy warns: %s", line)
 		}
 	}

@@ -72,7 +72,8 @@ func TestMetrics(t *testing.T) {
 		var used []string
 		for file, least := range map[string]int{"operations/dashboard.json": 10, "operations/alerts.yml": 5} {
 			var content any
-			modelstest.Must(t, yaml.Unmarshal([]byte(readFile(t, file)), &content)) // JSON is YAML too
+			// JSON is YAML too.
+			modelstest.Must(t, yaml.Unmarshal([]byte(readFile(t, file)), &content))
 			found := expressions(content)
 			if used = append(used, found...); len(found) < least {
 				t.Errorf("%s has only %q", file, found)

@@ -23,9 +23,10 @@ import (
 
 const (
 	startTimeout = 2 * time.Minute
-	exitTimeout  = 30 * time.Second // the phases of a stop take 10 s, and a busy machine is slow
-	testSecret   = "PORTAL_SECRET=0123456789abcdef0123456789abcdef"
-	anyPort      = "PORTAL_ADDR=127.0.0.1:0"
+	// The phases of a stop take 10 s, and a busy machine is slow.
+	exitTimeout = 30 * time.Second
+	testSecret  = "PORTAL_SECRET=0123456789abcdef0123456789abcdef"
+	anyPort     = "PORTAL_ADDR=127.0.0.1:0"
 )
 
 // portalCommand returns a command that runs the portal in a new directory, with only this

@@ -101,7 +101,8 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 	for i := range instances {
 		instances[i].stop(t)
 		instances[i] = start(t, append(env, "PORTAL_ADDR="+addresses[i]))
-		for _, proxy := range proxies[1:] { // nginx sees at its next request that the instance is back
+		// nginx sees at its next request that the instance is back.
+		for _, proxy := range proxies[1:] {
 			modelstest.Eventually(t, proxy.name+" uses the instance again", func() bool {
 				return strings.Contains(instances[i].stderr.String(), `"route":"`+proxy.path+`"`)
 			})

@@ -98,7 +98,8 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	webhookSender, stopWebhooks := startWebhooks(ctx, store, logger)
 	defer stopWebhooks()
 	limit, _ := connectionLimit()
-	connections := newConnections(limit, limit/2, maxUnread) // behind a proxy, all come from one address
+	// Behind a proxy, all come from one address.
+	connections := newConnections(limit, limit/2, maxUnread)
 	figures := &figures{}
 	if metricsListener != nil {
 		stopFigures := inBackground(ctx, func(ctx context.Context) { figures.run(ctx, store) })

@@ -62,7 +62,8 @@ func (i *instance) refusesConnections(t *testing.T) {
 func TestAStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	for url, sig := range map[string]os.Signal{modelstest.SQLiteURL(t): os.Interrupt, modelstest.PostgresURL(t): syscall.SIGTERM} {
-		i, account := startWithAccount(t, url) // awaitReady has left an idle connection open
+		// awaitReady has left an idle connection open.
+		i, account := startWithAccount(t, url)
 		request := i.beginRequest(t, account.secret)
 		i.hasSeen(t, account)
 		i.signal(t, sig)

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	recoveryLimit   = time.Minute      // until the deployment serves again after a fault
-	unaffectedLimit = 20 * time.Second // until a portal serves while a fault affects another one
+	recoveryLimit = time.Minute // until the deployment serves again after a fault
+	// Until a portal serves while a fault affects another one.
+	unaffectedLimit = 20 * time.Second
 )
 
 // fault is one kind of fault. It is injected and lasts for a while. Then [nemesis.heal] undoes it.

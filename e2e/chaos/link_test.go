@@ -275,7 +275,8 @@ func TestLink(t *testing.T) {
 			modelstest.Value(io.ReadFull(conn, response))(t)
 
 			l.set(func() { test.fault(l) })
-			_, _ = io.WriteString(conn, commit) // fails if the connection was reset already
+			// Fails if the connection was reset already.
+			_, _ = io.WriteString(conn, commit)
 			waits := errors.Is(test.response, os.ErrDeadlineExceeded)
 			if waits {
 				modelstest.Must(t, conn.SetReadDeadline(time.Now().Add(300*time.Millisecond)))

@@ -22,8 +22,9 @@ const (
 type outcome string
 
 const (
-	created       outcome = "created"       // generate: the key was shown
-	exists        outcome = "exists"        // generate: 409, the form has already created the key
+	created outcome = "created" // generate: the key was shown
+	// Generate: 409, the form has already created the key.
+	exists        outcome = "exists"
 	confirmed     outcome = "confirmed"     // revoke, check: the key was revoked
 	accepted      outcome = "accepted"      // use: 200
 	refused       outcome = "refused"       // use: 401, the key is revoked

@@ -105,7 +105,8 @@ func (w *workload) findID(ctx context.Context, k *key) error {
 	return retry(ctx, recoveryLimit, func(ctx context.Context) error {
 		p, err := w.list(ctx, w.pick(), w.latest()...)
 		if k.id = p.ids[k.label]; err == nil && k.id == "" {
-			err = errors.New("an existing key is not listed") // the checker reports it too
+			// The checker reports it too.
+			err = errors.New("an existing key is not listed")
 		}
 		return err
 	})

@@ -71,7 +71,8 @@ func TestWidgetAuthorizeRefuses(t *testing.T) {
 		ended := func(end func(customer)) string {
 			other := s.customer()
 			token := s.token(other)
-			s.get(authorizeWidget, bearer(token)).is(http.StatusOK) // its signature is in memory
+			// Its signature is in memory.
+			s.get(authorizeWidget, bearer(token)).is(http.StatusOK)
 			end(other)
 			return token
 		}

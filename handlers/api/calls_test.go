@@ -107,7 +107,8 @@ func (s *service) report(c customer, room string, joined time.Time, seconds int)
 func TestEventsOfAKeyAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newService(t, modelstest.SQLiteURL(t), withVector)
-	agent, key, other := uuid.New(), uuid.New(), uuid.New() // unknown ones, because these are fast
+	// Unknown ones, because these are fast.
+	agent, key, other := uuid.New(), uuid.New(), uuid.New()
 	event := func(key uuid.UUID) answer {
 		body := fmt.Sprintf(`{"event":"participant_left","room":{"sid":"RM_%[2]s","name":"%[1]s_%[2]s_1"},"participant":{"sid":"PA_1","attributes":{"agentId":"%[1]s"}},"createdAt":"%[3]d"}`,
 			agent, key, s.clock.Now().Unix())

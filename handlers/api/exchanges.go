@@ -42,7 +42,8 @@ type exchanges struct {
 	*site
 
 	ofAddress, ofKey *rateLimiter
-	keys             *publickeys.Signers[jose.JSONWebKey] // of the issuers whose keys are fetched
+	// Of the issuers whose keys are fetched.
+	keys *publickeys.Signers[jose.JSONWebKey]
 }
 
 func newExchanges(s *site) *exchanges {

@@ -438,7 +438,8 @@ func (s *service) slowReports(scanner signer, address string, n int, responses *
 	}
 	return func() map[int]int {
 		for _, end := range ends {
-			_, _ = end.Write([]byte(" ")) // returns when the beginning is sent, or the report refused
+			// Returns when the beginning is sent, or the report refused.
+			_, _ = end.Write([]byte(" "))
 		}
 		for _, end := range ends {
 			modelstest.Must(s.t, end.Close())
@@ -463,7 +464,8 @@ func TestOneAddressCannotFillTheMemoryForReports(t *testing.T) {
 		t.Errorf("statuses of 16 reports: %v", counts)
 	}
 	responses.Store(0)
-	finish := s.slowReports(scanner, "203.0.113.9", 52, &responses) // together they would fill the memory
+	// Together they would fill the memory.
+	finish := s.slowReports(scanner, "203.0.113.9", 52, &responses)
 	modelstest.Eventually(t, "half of the slow bodies are refused", func() bool { return responses.Load() >= 27 })
 	s.post("/leaks/github", scanner.signed(t, "Github", report("", unknownKey))).is(http.StatusOK)
 	finish()

@@ -161,7 +161,8 @@ func TestUsersAreChanged(t *testing.T) {
 		if user.Role != models.RoleOwner || !user.Disabled {
 			t.Errorf("changed: %+v", user)
 		}
-		s.operate(http.MethodPatch, owner, `{"disabled": true}`).fails(http.StatusConflict, "CONFLICT") // the other owner is disabled
+		// The other owner is disabled.
+		s.operate(http.MethodPatch, owner, `{"disabled": true}`).fails(http.StatusConflict, "CONFLICT")
 		s.operate(http.MethodPatch, member, `{"disabled": false}`).is(http.StatusOK)
 		s.operate(http.MethodPatch, owner, `{"role": "member", "disabled": true}`).is(http.StatusOK)
 		for _, body := range []string{`{"role": "admin"}`, `{"role": null}`, `{"disabled": "yes"}`, `[]`} {

@@ -47,7 +47,8 @@ func TestKeysDoNotShareTheirLimit(t *testing.T) {
 			}
 			s.get("/api/agents", bearer(key)).is(http.StatusTooManyRequests)
 		}
-		newService(t, s.database, limited(1, 2)).get("/api/agents", bearer(c.secret)).is(http.StatusOK) // another instance
+		// Another instance.
+		newService(t, s.database, limited(1, 2)).get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 	})
 }
 

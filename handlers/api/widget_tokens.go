@@ -97,7 +97,8 @@ func (w *widgetTokens) appendTokenResponse(b []byte, grant widget.Grant) ([]byte
 			return nil, err
 		}
 		b = append(append(b, beforeLiveKit...), access...)
-		b = append(append(b, ','), access[1:len(access)-1]...) // for LiveKit's TokenSource.endpoint
+		// For LiveKit's TokenSource.endpoint.
+		b = append(append(b, ','), access[1:len(access)-1]...)
 	}
 	return append(b, afterToken...), nil
 }

@@ -41,11 +41,12 @@ type Deps struct {
 	SupportURL      string           // leads users to help; may be empty
 	SecurityContact string           // URL in security.txt; empty: no security.txt
 
-	Tokens        *widget.Tokens
-	LiveKit       *livekit.Server      // nil: no LiveKit tokens
-	RateLimit     middleware.RateLimit // of each API key and of each widget token; zero: none
-	OperatorToken string               // opens the operator API; empty: every path under /operator is a 404
-	Scanners      Scanners             // report leaked keys
+	Tokens    *widget.Tokens
+	LiveKit   *livekit.Server      // nil: no LiveKit tokens
+	RateLimit middleware.RateLimit // of each API key and of each widget token; zero: none
+	// Opens the operator API; empty: every path under /operator is a 404.
+	OperatorToken string
+	Scanners      Scanners // report leaked keys
 
 	OperatorTokenPrevious string // accepted too
 }

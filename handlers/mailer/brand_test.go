@@ -18,7 +18,8 @@ func TestMailsHaveTheBrand(t *testing.T) {
 	accent := modelstest.Value(brand.NewAccent("#7a1fa2"))(t)
 	for _, logo := range []*brand.Logo{
 		{Content: picture.Bytes(), ContentType: "image/png", Extension: ".png"},
-		{Content: []byte("<svg/>"), ContentType: "image/svg+xml", Extension: ".svg"}, // which is left out
+		// It is left out.
+		{Content: []byte("<svg/>"), ContentType: "image/svg+xml", Extension: ".svg"},
 		nil,
 	} {
 		s, server := newSystem(t, modelstest.SQLiteURL(t)), mailertest.Start(t)

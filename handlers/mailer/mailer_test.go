@@ -416,7 +416,8 @@ func TestInvitationIsSent(t *testing.T) {
 		modelstest.Must(t, err)
 		claimed, _, err := s.Outbox.Claim(t.Context())
 		modelstest.Must(t, err)
-		s.clock.Advance(2 * time.Minute) // that instance crashed, and may have sent the mail
+		// That instance crashed, and may have sent the mail.
+		s.clock.Advance(2 * time.Minute)
 		s.run(t, s.Store, server.URL())
 		mail := server.Await(1)[0]
 		if mail.To[0] != "bob@example.com" || mail.Subject != "Invitation to join Acme <Ltd> – Voice Portal" || !strings.Contains(mail.Text,

@@ -73,7 +73,8 @@ type exports struct {
 func (e *exports) Run(user uuid.UUID, f func() error) error {
 	if e.add(user, 1) > maxExports {
 		e.add(user, -1)
-		return problem.TooManyExports(exportWriteTimeout) // by then, one that its client does not read has ended
+		// By then, one that its client does not read has ended.
+		return problem.TooManyExports(exportWriteTimeout)
 	}
 	defer e.add(user, -1)
 	return f()

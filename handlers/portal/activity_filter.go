@@ -17,8 +17,9 @@ import (
 
 // The parameters of the filter.
 const (
-	paramKind   = "kind" // an action or a group
-	paramActor  = "who"  // a user's id, "operator", "system", or "visitor" for someone who was not signed in
+	paramKind = "kind" // an action or a group
+	// A user's id, "operator", "system", or "visitor" for someone who was not signed in.
+	paramActor  = "who"
 	paramKey    = "key"
 	paramFrom   = "from" // a day, such as 2026-03-14
 	paramUntil  = "to"   // the last day

@@ -134,7 +134,8 @@ func TestActivityOfADateRange(t *testing.T) {
 			"from=" + date(2):                     false,
 			"to=" + date(-2):                      false,
 			"from=yesterday":                      true, // ignored
-			"from=0000-01-01":                     true, // ignored: PostgreSQL has no such year
+			// Ignored: PostgreSQL has no such year.
+			"from=0000-01-01": true,
 			// For some users tomorrow has begun, and for others it is still yesterday.
 			"from=" + date(1) + "&from_offset=1440": true,
 			"to=" + date(-1) + "&to_offset=-1440":   true,

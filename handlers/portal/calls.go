@@ -224,7 +224,8 @@ func (p *callPages) export(c *gin.Context) error {
 		lines, view.After = "", calls[len(calls)-1].Place()
 		if calls, err = p.exportedBatch(c, view.CallPage); err != nil {
 			_ = c.Error(err)
-			panic(http.ErrAbortHandler) // so that the client does not accept an incomplete file
+			// The client must not accept an incomplete file.
+			panic(http.ErrAbortHandler)
 		}
 	}
 }

@@ -75,7 +75,8 @@ func (p *accountPages) refuseEmail(c *gin.Context, email string, err error) erro
 		form.NewProblem = invalid.Message
 	}
 	switch wrong := errors.Is(err, models.ErrWrongCredentials); {
-	case wrong && form.NoPassword: // a concurrent request has changed the email or set a password
+	// A concurrent request has changed the email or set a password.
+	case wrong && form.NoPassword:
 		form.Problem = "Your email or password has just been changed. Reload the page, then try again."
 	case wrong:
 		form.PasswordProblem = "The password is incorrect."

@@ -147,7 +147,8 @@ func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
 					}
 					created := as.of(t, c.visitor).post("/people/invitations", url.Values{"email": {email}, "role": {"member"}}).is(http.StatusOK)
 					created.one("textbox", "Invitation link")
-					mailed := mail && i < 3 // the limit of mails of one account to one address
+					// The limit of mails of one account to one address.
+					mailed := mail && i < 3
 					if said := strings.Contains(created.body, `We’ve emailed <strong class="address">`+email); said != mailed {
 						t.Errorf("invitation %d says that it was mailed: %v, want %v", i+1, said, mailed)
 					}
@@ -155,7 +156,8 @@ func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
 						t.Errorf("the form after invitation %d says that it sends a mail: %v, want %v", i+1, said, mail)
 					}
 					if mailed {
-						s.mailedToken(t, email) // a mail that is never sent does not count
+						// A mail that is never sent does not count.
+						s.mailedToken(t, email)
 					}
 					pending := modelstest.Value(s.store.Invitations.Pending(t.Context(), c.account.ID))(t)
 					modelstest.Value(s.store.Invitations.Cancel(t.Context(), c.account.ID, pending[0].ID, models.Operator()))(t)

@@ -158,7 +158,8 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	case form.OnlyThese:
 		r.Agents = []uuid.UUID{}
 		for _, text := range c.PostFormArray("agent") {
-			id, _ := parseID(text) // an id of zeros is not an agent, so the store refuses it
+			// An id of zeros is not an agent, so the store refuses it.
+			id, _ := parseID(text)
 			r.Agents = append(r.Agents, id)
 		}
 	}

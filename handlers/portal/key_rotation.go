@@ -134,7 +134,8 @@ func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProbl
 	if err != nil {
 		return err
 	}
-	confirmation.Requests = page.Progress.Old.Requests // the same count as elsewhere on the page
+	// The same count as elsewhere on the page.
+	confirmation.Requests = page.Progress.Old.Requests
 	confirmation.ReasonProblem = reasonProblem
 	page.Progress.Confirmation = &confirmation
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})

@@ -31,7 +31,8 @@ func TestGeneratingAKeyWithoutSecret(t *testing.T) {
 		if !credential.one("radio", "Secret key").has("checked") || credential.one("radio", "Workload identity (no secret)").has("checked") {
 			t.Error("another credential is chosen")
 		}
-		chosen := c.get("/api-keys").is(http.StatusOK) // style sheets hide the provider of a key with a secret
+		// Style sheets hide the provider of a key with a secret.
+		chosen := c.get("/api-keys").is(http.StatusOK)
 		if names, _ := chosen.options("Provider"); strings.Join(names, ", ") != "Choose, GitHub Actions, GitLab, Google Cloud, AWS, Azure (Entra), Kubernetes, Vercel, Other" {
 			t.Errorf("the providers are %q", names)
 		}
@@ -123,7 +124,8 @@ func TestTrustRule(t *testing.T) {
 			!saved.Trust.Equal(workload.Rule{Provider: workload.GitHub, Issuer: saved.Trust.Issuer, Audience: httpBase, Claims: want}) {
 			t.Errorf("%+v", saved.Trust)
 		}
-		c.get(path).is(http.StatusOK).one("textbox", "run_attempt") // a claim without a field of its own is kept
+		// A claim without a field of its own is kept.
+		c.get(path).is(http.StatusOK).one("textbox", "run_attempt")
 		c.get("/activity").says("saved the trust rule of the API key")
 		foreign := c.customer(t)
 		foreign.get(path).is(http.StatusNotFound)

@@ -144,7 +144,8 @@ func TestSignInLinkIsUsedByItsButtonOnly(t *testing.T) {
 func TestSignInLinkLeadsToAPage(t *testing.T) {
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{})
 	for section, leads := range map[string]string{
-		"agents": "/agents", "integrate": "/integrate", "": "/api-keys", "calls": "/api-keys", // without a LiveKit server
+		// Without a LiveKit server.
+		"agents": "/agents", "integrate": "/integrate", "": "/api-keys", "calls": "/api-keys",
 		"/example.com": "/api-keys", "https://example.com": "/api-keys", "logout": "/api-keys", "../agents": "/api-keys",
 	} {
 		v := s.visitor(t)

@@ -2,13 +2,14 @@ package portal
 
 // The paths that several files name. Those of links are without their token.
 const (
-	homePath         = "/api-keys"
-	previewPath      = homePath + "/preview" // of the form of a new key
-	signInPath       = "/login"
-	secondStepPath   = signInPath + "/verification"
-	providerPath     = signInPath + "/oidc"
-	CallbackPath     = providerPath + "/callback" // to which the OpenID Connect provider sends the browser back
-	sessionPath      = "/session"                 // polled by every page of a signed-in user
+	homePath       = "/api-keys"
+	previewPath    = homePath + "/preview" // of the form of a new key
+	signInPath     = "/login"
+	secondStepPath = signInPath + "/verification"
+	providerPath   = signInPath + "/oidc"
+	// The OpenID Connect provider sends the browser back to it.
+	CallbackPath     = providerPath + "/callback"
+	sessionPath      = "/session" // polled by every page of a signed-in user
 	accountPath      = "/account"
 	passkeysPath     = accountPath + "/passkeys"
 	secondFactorPath = accountPath + "/second-factor"

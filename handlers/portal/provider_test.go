@@ -83,7 +83,8 @@ func TestProviderIsConnectedAndSignsIn(t *testing.T) {
 		page.says("Connected to " + name)
 		c.connectAs(name).redirects("/account") // again
 
-		other := s.customer(t) // another user of this browser; the sign-in replaces their session
+		// Another user of this browser; the sign-in replaces their session.
+		other := s.customer(t)
 		other.signInAs(name).redirects("/agents")
 		other.get("/account").says(c.email)
 		activity := other.get("/activity")
@@ -112,7 +113,8 @@ func TestUnknownIdentityShowsWhatToDo(t *testing.T) {
 	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c, v := s.customer(t), s.visitor(t)
 		v.get("/login?next=%2Fagents").one("link", "Sign in with Acme ID").with("href", "/login/oidc?next=%2Fagents")
-		page := v.signInAs(c.email).is(http.StatusForbidden) // the email alone is not trusted
+		// The email alone is not trusted.
+		page := v.signInAs(c.email).is(http.StatusForbidden)
 		page.one("heading", "Sign in with Acme ID")
 		page.one("alert", "isn’t linked to a user here")
 		page.says("At Acme ID you are " + c.email)
@@ -137,7 +139,8 @@ func TestVerifiedEmailSignsInIfTrusted(t *testing.T) {
 		former := c.email
 		v.signInAs(former).redirects("/agents")
 		v.get("/activity").says("connected Acme ID for signing in")
-		c.get("/account").redirects("/login?next=%2Faccount") // the session before has ended
+		// The session before has ended.
+		c.get("/account").redirects("/login?next=%2Faccount")
 		c.visitor = v
 
 		// The identity stays connected when the email changes.

@@ -22,9 +22,10 @@ type reply struct {
 	notice   string
 	fragment templates.Fragment             // for HTMX
 	page     func() (templates.Page, error) // for a browser
-	location string                         // for a browser in place of a page: a redirect (303)
-	address  string                         // for HTMX: the new address of the page
-	reveals  bool                           // it shows a key
+	// For a browser in place of a page: a redirect (303).
+	location string
+	address  string // for HTMX: the new address of the page
+	reveals  bool   // it shows a key
 	// For HTMX: what happened, for elements that refresh after it.
 	event string
 }

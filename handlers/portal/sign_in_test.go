@@ -86,7 +86,8 @@ func TestFormSaysHowLongToWaitAfterTooManyGuesses(t *testing.T) {
 			if form.button != "" {
 				limited.one("button", form.button)
 			}
-			clock.Advance(10 * time.Minute) // ends the limits, and makes the sign-in old
+			// Ends the limits, and makes the sign-in old.
+			clock.Advance(10 * time.Minute)
 		}
 	})
 }

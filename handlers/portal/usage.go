@@ -273,7 +273,8 @@ func (p *usagePages) export(c *gin.Context) (err error) {
 		}
 		if err != nil {
 			_ = c.Error(err)
-			panic(http.ErrAbortHandler) // so that the client does not accept an incomplete file
+			// The client must not accept an incomplete file.
+			panic(http.ErrAbortHandler)
 		}
 		lines += usageLines(usage, starts, seconds, voice)
 		if sendCSV(c, lines) != nil {

@@ -113,7 +113,8 @@ func TestTablesOfUsageAreSorted(t *testing.T) {
 		} {
 			table := c.get("/usage?sort="+order).is(http.StatusOK).one("table", "Usage")
 			var labels []string
-			for _, link := range table.all("link", "")[3:] { // after those of the columns
+			// After those of the columns.
+			for _, link := range table.all("link", "")[3:] {
 				labels = append(labels, link.text())
 			}
 			if got := strings.Join(labels, ", "); got != want {

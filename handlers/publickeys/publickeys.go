@@ -68,7 +68,8 @@ type Config[K any] struct {
 	// Resolve returns the URL of the keys from the document at URL; nil: the document has them.
 	Resolve func(document []byte) (url string, err error)
 
-	Parse  func(body []byte) (map[string]K, error) // returns the keys of a response by their identifiers
+	// Returns the keys of a response by their identifiers.
+	Parse  func(body []byte) (map[string]K, error)
 	Logger *slog.Logger
 	Now    func() time.Time
 }
@@ -80,12 +81,14 @@ type Keys[K any] struct {
 	host   string // for the log, because the query of the URL may be secret
 	client *http.Client
 
-	known   atomic.Pointer[fetched[K]] // nil: none was ever fetched
-	waiting chan struct{}              // has a value of each caller that fetches or waits for it
-	turn    sync.Mutex                 // of the caller that may fetch
-	tried   time.Time                  // the last fetch; turn guards it
-	failed  bool                       // the last fetch failed; turn guards it
-	unknown map[string]time.Time       // when a fetch did not find an identifier; turn guards it
+	known atomic.Pointer[fetched[K]] // nil: none was ever fetched
+	// It has a value of each caller that fetches or waits.
+	waiting chan struct{}
+	turn    sync.Mutex // of the caller that may fetch
+	tried   time.Time  // the last fetch; turn guards it
+	failed  bool       // the last fetch failed; turn guards it
+	// When a fetch did not find an identifier; turn guards it.
+	unknown map[string]time.Time
 }
 
 // fetched are the keys of one response.

@@ -113,7 +113,8 @@ func TestNamesWithForbiddenAddresses(t *testing.T) {
 			reaches   int64
 		}{
 			{[]string{"127.0.0.1"}, 1},
-			{[]string{"127.0.0.2"}, 0}, // the name has another address than a moment ago
+			// The name has another address than a moment ago.
+			{[]string{"127.0.0.2"}, 0},
 			{[]string{"127.0.0.2", "127.0.0.1"}, 1},
 			{[]string{"127.0.0.1", "127.0.0.2"}, 1},
 		} {

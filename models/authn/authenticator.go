@@ -15,10 +15,12 @@ type Authenticator struct {
 	reader  Reader
 	timeout time.Duration
 
-	mu       sync.Mutex // every request takes it, so it is held for a few instructions only
-	running  bool       // a statement is running, or its requests have not all seen their results
-	next     *batch     // the requests that wait for the next statement; nil if there are none
-	gathered bool       // the last batch had several requests, so the next request waits for others
+	mu sync.Mutex // every request takes it, so it is held for a few instructions only
+	// A statement is running, or its requests have not all seen their results.
+	running bool
+	next    *batch // the requests that wait for the next statement; nil if there are none
+	// The last batch had several requests, so the next request waits for others.
+	gathered bool
 
 	memory memory
 

@@ -53,9 +53,10 @@ type KeyRef struct {
 type Key struct {
 	ID        uuid.UUID
 	AccountID uuid.UUID
-	Active    bool // the key is not revoked and has not expired, and its account is not disabled
-	Revoked   bool // the key is revoked
-	Expired   bool // the key has expired; set by an [Authenticator]
+	// The key is not revoked and has not expired, and its account is not disabled.
+	Active  bool
+	Revoked bool // the key is revoked
+	Expired bool // the key has expired; set by an [Authenticator]
 
 	Restrictions *Restrictions // nil: none
 }
@@ -67,7 +68,8 @@ type Restrictions struct {
 	Networks  []netip.Prefix // nil: any
 	Calls     bool           // the key or its account has limits of calls
 	Reports   bool           // the key only reads reports
-	Trust     uuid.UUID      // the version of the trust rule of a key without a secret; zero: it has one
+	// The version of the trust rule of a key without a secret; zero: it has one.
+	Trust uuid.UUID
 }
 
 // newRestrictions returns the restrictions in columns, which are JSON lists or NULL. If a list is

@@ -348,7 +348,8 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				remove(again)
 				_, _, err := d.Agents.Put(ctx, d.account.ID, again.ID, "again", nil, models.Operator())
 				must(t, err)
-				d.exec(t, "DELETE FROM agents WHERE id = ?", lost.ID) // nobody has removed it
+				// Nobody has removed it.
+				d.exec(t, "DELETE FROM agents WHERE id = ?", lost.ID)
 			}, func(t *testing.T) {
 				for agent, want := range map[models.Agent]error{kept: nil, removed: models.ErrAgentNotFound, again: nil, lost: nil} {
 					if _, err := d.Agents.Find(ctx, d.account.ID, agent.ID); !errors.Is(err, want) {

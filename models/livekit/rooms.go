@@ -44,11 +44,12 @@ func newClient() *http.Client {
 func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 	var list struct {
 		Rooms []struct {
-			SID             string `json:"sid"`
-			Name            string `json:"name"`
-			Participants    int    `json:"num_participants"` // without agents
-			CreatedAt       int64  `json:"creation_time,string"`
-			CreatedAtMillis int64  `json:"creation_time_ms,string"` // 0 from an old server
+			SID          string `json:"sid"`
+			Name         string `json:"name"`
+			Participants int    `json:"num_participants"` // without agents
+			CreatedAt    int64  `json:"creation_time,string"`
+			// 0 from an old server.
+			CreatedAtMillis int64 `json:"creation_time_ms,string"`
 		} `json:"rooms"`
 	}
 	if err := s.call(ctx, "ListRooms", videoGrant{RoomList: true}, roomRequest{}, &list); err != nil {

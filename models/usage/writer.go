@@ -29,7 +29,8 @@ type Entry struct {
 
 // counts are the requests of one key in one hour.
 type counts struct {
-	Last     int64 // time of the latest accepted request in microseconds since 1970; zero if none
+	// Time of the latest accepted request in microseconds since 1970; zero if none.
+	Last     int64
 	Requests int64 // accepted
 	Refusals int64
 

@@ -36,9 +36,10 @@ func (a Algorithm) method() jwt.SigningMethod {
 
 // keyPair is a key pair of tokens.
 type keyPair struct {
-	jwk    jose.JSONWebKey                   // public
-	method jwt.SigningMethod                 // the only one for this key
-	sign   func(text []byte) ([]byte, error) // a closure, so that no field holds the private key
+	jwk    jose.JSONWebKey   // public
+	method jwt.SigningMethod // the only one for this key
+	// A closure, so that no field holds the private key.
+	sign func(text []byte) ([]byte, error)
 }
 
 func newKeyPair(algorithm Algorithm, private crypto.Signer) keyPair {

@@ -59,7 +59,8 @@ var platforms = []Platform{
 			{Name: "event_name", Title: "Event", Example: "push", words: "for event %s"},
 		},
 		hosts: regexp.MustCompile(`^token\.actions\.githubusercontent\.com$`),
-		paths: regexp.MustCompile(`^(/[A-Za-z0-9_-]+)?$`), // an enterprise may have an issuer of its own
+		// An enterprise may have an issuer of its own.
+		paths: regexp.MustCompile(`^(/[A-Za-z0-9_-]+)?$`),
 		pins:  []string{"repository_id", "repository_owner_id"}, singleUse: true,
 	},
 	{

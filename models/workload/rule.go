@@ -26,16 +26,19 @@ const (
 // Rule says whose tokens are accepted: those of one issuer, for one audience, with these claims. It
 // has no wildcards, because a pattern such as acme* also matches what others control.
 type Rule struct {
-	Provider Provider            `json:"provider"`
-	Issuer   string              `json:"issuer"`
-	Audience string              `json:"audience"`
-	Claims   map[string][]string `json:"claims"`         // a token has one of the values of each
-	JWKS     json.RawMessage     `json:"jwks,omitempty"` // of an issuer whose keys are not fetched
+	Provider Provider `json:"provider"`
+	Issuer   string   `json:"issuer"`
+	Audience string   `json:"audience"`
+	// A token has one of the values of each.
+	Claims map[string][]string `json:"claims"`
+	// Of an issuer whose keys are not fetched.
+	JWKS json.RawMessage `json:"jwks,omitempty"`
 }
 
 // Problem is a mistake in a rule.
 type Problem struct {
-	Field   string // provider, issuer, audience, claims, jwks, or claims. and the name of a claim
+	// Provider, issuer, audience, claims, jwks, or claims. and the name of a claim.
+	Field   string
 	Message string // for the user; says what to do
 }
 

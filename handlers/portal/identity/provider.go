@@ -83,9 +83,10 @@ func (p *Provider) DecidesAccess() bool { return p.config.Claims }
 
 // AuthRequest is a request to the provider. Only the browser that began it may have it.
 type AuthRequest struct {
-	State    string // returned by the provider with the code
-	Nonce    string // in the ID token
-	Verifier string // proves to the provider that the code was requested by the same client (PKCE)
+	State string // returned by the provider with the code
+	Nonce string // in the ID token
+	// Proves to the provider that the code was requested by the same client (PKCE).
+	Verifier string
 }
 
 // Begin returns a new request, and the address at which the user continues, or an [ErrFailed]. If

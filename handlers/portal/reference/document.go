@@ -53,10 +53,11 @@ type methodOperation struct {
 type operation struct {
 	OperationID, Summary, Description string
 	Tags                              []string
-	Security                          *[]map[string]any // by scheme; nil: an API key; empty: none
-	Parameters                        []parameter
-	RequestBody                       *requestBody
-	Responses                         ordered[response]
+	// By scheme; nil: an API key; empty: none.
+	Security    *[]map[string]any
+	Parameters  []parameter
+	RequestBody *requestBody
+	Responses   ordered[response]
 }
 
 type parameter struct {

@@ -45,11 +45,13 @@ func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, 
 // reader reads a document.
 type reader struct {
 	document
-	fill    *strings.Replacer              // replaces the portal's address in the examples
-	errors  map[string]templates.ErrorCode // of the operations that were read, by code
-	missing []error                        // references to components that the document does not have
+	fill   *strings.Replacer              // replaces the portal's address in the examples
+	errors map[string]templates.ErrorCode // of the operations that were read, by code
+	// References to components that the document does not have.
+	missing []error
 
-	described map[string]bool // codes whose description is that of a response with this code alone
+	// Codes whose description is that of a response with this code alone.
+	described map[string]bool
 }
 
 // lookup returns the component that ref names, such as "#/components/schemas/Error".

@@ -30,6 +30,7 @@ func TestFreePortsAreReserved(t *testing.T) {
 		}
 	}
 	for port := range reserved {
-		listen(fmt.Sprintf("127.0.0.1:%d", port)) // as a server does that has its port from a test
+		// A server that has its port from a test does this.
+		listen(fmt.Sprintf("127.0.0.1:%d", port))
 	}
 }
