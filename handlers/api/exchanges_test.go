@@ -180,7 +180,7 @@ func TestExchangeToken(t *testing.T) {
 		}
 		latest := e.accessToken(key)
 		e.clock.Advance(6 * time.Minute)
-		for token, reason := range map[string]string{latest: "token_expired", latest[:len(latest)-2] + "AA": "token_invalid", "eyJ": "token_invalid", "ey": "prefix"} {
+		for token, reason := range map[string]string{latest: "token_expired", latest[:len(latest)-4] + "AAAA": "token_invalid", "eyJ": "token_invalid", "ey": "prefix"} {
 			if refused := e.as(token, "/api/agents").Is(http.StatusUnauthorized); refused.Header.Get("X-Error-Reason") != reason {
 				t.Errorf("%s in place of %s", refused.Header.Get("X-Error-Reason"), reason)
 			}
