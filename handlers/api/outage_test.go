@@ -114,7 +114,7 @@ func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func()))
 func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 	t.Parallel()
 	const limit, authentication = 8 * time.Second, 6 * time.Second
-	databaseURL := modelstest.PostgresURL(t) + "&lock_timeout=60s&statement_timeout=60s"
+	databaseURL := modelstest.PostgresURL(t) + modelstest.Patience
 	s := newTimedService(t, databaseURL, limit)
 	c := s.customer()
 	key := bearer(c.secret)

@@ -26,13 +26,13 @@ import (
 func Databases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { run(t, SQLiteURL(t)) })
-	t.Run("postgres", func(t *testing.T) { run(t, PostgresURL(t)+patience) })
+	t.Run("postgres", func(t *testing.T) { run(t, PostgresURL(t)+Patience) })
 }
 
-// patience gives PostgreSQL the time that [Open] gives SQLite: concurrent requests wait for each
-// other, and on a busy machine longer than the limits of [database.Open]. Tests of these limits use
-// [PostgresURL].
-const patience = "&lock_timeout=60s&statement_timeout=60s&idle_in_transaction_session_timeout=60s"
+// Patience, at the end of its URL, gives PostgreSQL the time that [Open] gives SQLite: concurrent
+// requests wait for each other, and on a busy machine longer than the limits of [database.Open].
+// Tests of these limits use [PostgresURL] alone.
+const Patience = "&lock_timeout=60s&statement_timeout=60s&idle_in_transaction_session_timeout=60s"
 
 // SQLiteURL returns the URL of a new SQLite database whose schema is up to date, in a directory of
 // its own.
