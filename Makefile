@@ -8,7 +8,8 @@ npm_tools := node_modules/.tools
 htmx     := static/vendor/htmx.min.js
 tokens   := templates/highlighted/tokens.json
 assets   := $(htmx) $(tokens)
-# Those of tools/go.mod. Building golangci-lint alone takes minutes, so each target names what it needs.
+# Those of tools/go.mod. Building golangci-lint alone takes minutes, so each target names what it
+# needs.
 release_tools := bin/tools/go-licenses bin/tools/cyclonedx-gomod bin/tools/govulncheck
 check_tools   := $(release_tools) bin/tools/gofumpt bin/tools/golangci-lint bin/tools/keyed bin/tools/oapi-codegen
 livekit  := bin/tools/livekit-server bin/tools/echo-agent

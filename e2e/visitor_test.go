@@ -193,8 +193,8 @@ func (v *visitor) loseRequests(t *testing.T, pattern string, count ...int) {
 	modelstest.Must(t, v.Page.Route(pattern, func(route playwright.Route) { _ = route.Abort() }, count...))
 }
 
-// withoutPolls drops requests to URLs that match a pattern while do runs, so that a page stays as it
-// is for as long as the test looks at it.
+// withoutPolls drops requests to URLs that match a pattern while do runs, so that a page stays as
+// it is for as long as the test looks at it.
 func (v *visitor) withoutPolls(t *testing.T, pattern string, do func()) {
 	t.Helper()
 	v.loseRequests(t, pattern)

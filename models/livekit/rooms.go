@@ -131,8 +131,8 @@ func (s *Server) post(ctx context.Context, method string, grant videoGrant, body
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
-	// It is not sent. It has net/http repeat the request if the server closes an old connection:
-	// all methods can be repeated.
+	// It is not sent. It has net/http repeat the request if the server closes an old
+	// connection: all methods can be repeated.
 	request.Header["Idempotency-Key"] = nil
 	response, err := s.client.Do(request)
 	if err != nil {

@@ -1,5 +1,6 @@
 // The form of a new key. A warning appears if another active key has the same label. This is not an
-// error, because several keys may have the same label. At the limit of keys the form cannot be submitted.
+// error, because several keys may have the same label. At the limit of keys the form cannot be
+// submitted.
 (() => {
   'use strict';
 

@@ -22,8 +22,8 @@
     }
   });
 
-  // Sorts the new rows like the rows of the page, so that nothing moves under a pointer. Rows with an
-  // open confirmation or menu stay. A new row follows the same row as in the new list.
+  // Sorts the new rows like the rows of the page, so that nothing moves under a pointer. Rows with
+  // an open confirmation or menu stay. A new row follows the same row as in the new list.
   function arrange(rows, newRows, fragment) {
     const places = new Map(keyRows(rows).map((row, place) => [row.id, place]));
     let last = -1;
