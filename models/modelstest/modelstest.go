@@ -29,7 +29,7 @@ func Databases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { run(t, PostgresURL(t)+Patience) })
 }
 
-// Patience, at the end of its URL, gives PostgreSQL the time that [Open] gives SQLite: concurrent
+// Patience gives PostgreSQL, at the end of its URL, the time that [Open] gives SQLite: concurrent
 // requests wait for each other, and on a busy machine longer than the limits of [database.Open].
 // Tests of these limits use [PostgresURL] alone.
 const Patience = "&lock_timeout=60s&statement_timeout=60s&idle_in_transaction_session_timeout=60s"
