@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -48,9 +49,11 @@ func newServer(name string, listener net.Listener, handler http.Handler, logger 
 // serveUntilDone serves until ctx ends or one of the servers fails, and then stops all of them.
 // After the end of ctx it continues to serve for the drain, then accepts no new requests, waits for
 // the running ones, and closes the remaining connections. If no server failed, it returns nil.
+//
+// The first server starts last, so that all addresses are in the log once it answers.
 func serveUntilDone(ctx context.Context, servers []server, logger *slog.Logger) error {
 	ended := make(chan error, len(servers))
-	for _, s := range servers {
+	for _, s := range slices.Backward(servers) {
 		logger.InfoContext(ctx, "listening", slog.String("server", s.name), slog.String("address", s.listener.Addr().String()))
 		go func() {
 			err := s.Serve(s.listener)

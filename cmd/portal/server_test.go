@@ -23,6 +23,24 @@ func serverOf(t *testing.T, handler http.HandlerFunc) string {
 	return listener.Addr().String()
 }
 
+// The tests read the addresses from the log once the portal answers.
+func TestThePortalStartsToServeLast(t *testing.T) {
+	t.Parallel()
+	log := &modelstest.LogBuffer{}
+	servers := make([]server, 0, 2)
+	for _, name := range []string{"portal", "metrics"} {
+		listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+		modelstest.Must(t, listener.Close()) // the server fails, and all stop
+		servers = append(servers, newServer(name, listener, http.NotFoundHandler(), log.Logger()))
+	}
+	if err := serveUntilDone(t.Context(), servers, log.Logger()); err == nil {
+		t.Error("the servers did not fail")
+	}
+	if lines := strings.Split(log.String(), "\n"); !strings.Contains(lines[0], "metrics") || !strings.Contains(lines[1], "portal") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
 func TestHeadersOfMoreThan20KiBAreRefused(t *testing.T) {
 	t.Parallel()
 	address := serverOf(t, func(http.ResponseWriter, *http.Request) {})
