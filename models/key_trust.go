@@ -14,9 +14,14 @@ import (
 // pins, and records the activity. After it returns the changed key, every instance refuses the
 // access tokens from before.
 //
-// The error may be those of [Keys.CheckTrust], [ErrKeyNotFound], also for a key with a secret, or
-// [ErrKeyAlreadyRevoked] with the unchanged key.
-func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, rule workload.Rule, actor Actor) (Key, error) {
+// The rule was made from the one with this TrustVersion of the key; "" is any. If the key has
+// another one by now, the error is [ErrTrustChanged] with the unchanged key, or nil if its rule is
+// equal to the new one.
+//
+// The error may also be those of [Keys.CheckTrust], [ErrKeyNotFound], also for a key with a secret,
+// or [ErrKeyAlreadyRevoked] with the unchanged key.
+func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor Actor) (Key, error) {
+	rule, invalid := k.CheckTrust(rule)
 	return inTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx Tx) (Key, error) {
 		key, err := k.lockActive(ctx, tx, accountID, id)
 		if err != nil {
@@ -25,7 +30,16 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, rule workl
 		if !key.IsWorkload() {
 			return Key{}, ErrKeyNotFound
 		}
-		return k.setTrust(ctx, tx, key, rule, actor)
+		switch {
+		case invalid != nil:
+			return Key{}, invalid
+		case version == "" || version == key.TrustVersion.String():
+			return k.setTrust(ctx, tx, key, rule, actor)
+		case key.Trust.Equal(rule): // a double click
+			return key, nil
+		default:
+			return key, committedError{ErrTrustChanged} // The caller gets the key too.
+		}
 	})
 }
 

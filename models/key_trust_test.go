@@ -67,8 +67,8 @@ func TestKeyWithoutSecret(t *testing.T) {
 		_, _, err = f.Keys.Generate(t.Context(), c.ID, trusting(workload.Rule{}), c.actor)
 		checkInvalid(t, "no provider", err, "trust.provider")
 		other, _ := f.key(t, c)
-		checkError(t, "a rule of a key with a secret", errOf(f.Keys.SetTrust(t.Context(), c.ID, other.ID, gitHubRule(), c.actor)), models.ErrKeyNotFound)
-		checkError(t, "another account", errOf(f.Keys.SetTrust(t.Context(), f.customer(t).ID, key.ID, gitHubRule(), c.actor)), models.ErrKeyNotFound)
+		checkError(t, "a rule of a key with a secret", errOf(f.Keys.SetTrust(t.Context(), c.ID, other.ID, "", gitHubRule(), c.actor)), models.ErrKeyNotFound)
+		checkError(t, "another account", errOf(f.Keys.SetTrust(t.Context(), f.customer(t).ID, key.ID, "", gitHubRule(), c.actor)), models.ErrKeyNotFound)
 		forged := accessTo(key)
 		forged.KeyID = other.ID
 		checkError(t, "a key with a secret", errOf(f.API.AuthenticateAccess(t.Context(), forged, models.Source{})), models.ErrTrustChanged)
@@ -91,14 +91,24 @@ func TestTrustEndsAccessTokens(t *testing.T) {
 		}
 		old := accessTo(key)
 		checkError(t, "before", use(old), nil)
-		changed, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule("staging"), c.actor)
+		changed, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("staging"), c.actor)
 		must(t, err)
 		checkError(t, "after the change", use(old), models.ErrTrustChanged)
-		restored, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule("production"), c.actor)
+		restored, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("production"), c.actor)
 		must(t, err)
 		checkError(t, "of the first rule", use(old), models.ErrTrustChanged)
 		checkError(t, "of the second rule", use(accessTo(changed)), models.ErrTrustChanged)
 		checkError(t, "of the third rule", use(accessTo(restored)), nil)
+		stale := func(rule workload.Rule) (models.Key, error) {
+			return f.Keys.SetTrust(t.Context(), c.ID, key.ID, changed.TrustVersion.String(), rule, c.actor)
+		}
+		current, err := stale(gitHubRule("staging"))
+		checkError(t, "a stale form", err, models.ErrTrustChanged)
+		repeated, err := stale(gitHubRule("production"))
+		checkError(t, "a double click", err, nil)
+		if *current.TrustVersion != *restored.TrustVersion || *repeated.TrustVersion != *restored.TrustVersion {
+			t.Errorf("a stale form made %v, a double click %v", current.Trust, repeated.Trust)
+		}
 		f.revoke(t, key)
 		checkError(t, "revoked", use(accessTo(restored)), models.ErrKeyRevoked)
 		activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 10})
@@ -118,7 +128,7 @@ func TestAccessTokensEndOnBusyInstances(t *testing.T) {
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		for round := range 10 {
 			want, end := models.ErrTrustChanged, func() (err error) {
-				key, err = f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule(), c.actor)
+				key, err = f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.actor)
 				return err
 			}
 			if round == 9 {
@@ -208,7 +218,7 @@ func TestExchanges(t *testing.T) {
 			t.Errorf("another account sees %d exchanges, %v", len(foreign), err)
 		}
 		// Saving the rule clears the pins, and ends what was read before.
-		must(t, errOf(f.Keys.SetTrust(t.Context(), c.ID, key.ID, gitHubRule(), c.actor)))
+		must(t, errOf(f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.actor)))
 		_, err = f.API.Exchange(t.Context(), read, accepted("late"))
 		checkError(t, "a rule that was saved since", err, models.ErrKeyUnknown)
 		if read, err = f.API.WorkloadKey(t.Context(), key.ID); err != nil || read.TrustPins != nil {

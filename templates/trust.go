@@ -39,10 +39,24 @@ func (f TrustForm) Chosen() bool {
 // AnyClaims reports whether the provider has no fields of its own.
 func (f TrustForm) AnyClaims() bool { return f.Provider == workload.Other }
 
+// Filled returns the texts that are not empty.
+func (f TrustForm) Filled() (filled []TrustField) {
+	for _, field := range append([]TrustField{f.Issuer, f.Audience, f.Claims, f.JWKS}, f.Fields...) {
+		if field.Value != "" {
+			filled = append(filled, field)
+		}
+	}
+	return filled
+}
+
 // TrustPage is /api-keys/:id/trust.
 type TrustPage struct {
-	Key   models.Key
-	Trust TrustForm
+	Key     models.Key
+	Trust   TrustForm
+	Version string // of the rule that the form was made from
+
+	// The key's rule if it has changed since the form was made; otherwise nil.
+	Current *TrustForm
 
 	Pins  []TrustPin
 	Paste []Snippet // what the provider needs

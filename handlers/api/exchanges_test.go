@@ -169,7 +169,7 @@ func TestExchangeToken(t *testing.T) {
 			t.Error(text)
 		}
 		modelstest.Must(t, func() error {
-			_, err := e.store.Keys.SetTrust(t.Context(), key.AccountID, key.ID, e.rule(), models.Operator())
+			_, err := e.store.Keys.SetTrust(t.Context(), key.AccountID, key.ID, "", e.rule(), models.Operator())
 			return err
 		}())
 		if refused := e.as(body.AccessToken, "/api/agents").Is(http.StatusUnauthorized); refused.Header.Get("X-Error-Reason") != "trust_changed" {

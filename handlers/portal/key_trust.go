@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,6 +29,7 @@ func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err erro
 	if !page.Key.IsWorkload() || p.keys.Issuers().Off {
 		return page, models.ErrKeyNotFound
 	}
+	page.Version = cmp.Or(c.PostForm("made_from"), page.Key.TrustVersion.String())
 	page.Trust = p.trustFormOf(trustPath(page.Key)+"/preview", *page.Key.Trust)
 	for name, value := range page.Key.TrustPins {
 		page.Pins = append(page.Pins, templates.TrustPin{Name: name, Value: value})
@@ -67,12 +69,16 @@ func (p *keyPages) saveTrust(c *gin.Context) error {
 	if page.Trust.Claims.Problem != "" {
 		return p.showTrust(c, http.StatusUnprocessableEntity, page)
 	}
-	key, err := p.keys.SetTrust(c.Request.Context(), page.Key.AccountID, page.Key.ID, rule, actorOf(c))
+	key, err := p.keys.SetTrust(c.Request.Context(), page.Key.AccountID, page.Key.ID, page.Version, rule, actorOf(c))
 	switch {
 	case explainTrust(&page.Trust, err):
 		return p.showTrust(c, http.StatusUnprocessableEntity, page)
 	case errors.Is(err, models.ErrKeyAlreadyRevoked):
 		return p.redirectRevoked(c, key, true)
+	case errors.Is(err, models.ErrTrustChanged):
+		current := p.trustFormOf("", *key.Trust)
+		page.Key, page.Version, page.Current = key, key.TrustVersion.String(), &current
+		return p.showTrust(c, http.StatusConflict, page)
 	case err != nil:
 		return err
 	}

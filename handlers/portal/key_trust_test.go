@@ -115,7 +115,9 @@ func TestTrustRule(t *testing.T) {
 		if file := c.get("/usage/export?key=" + key.ID.String()).is(http.StatusOK).body; !strings.Contains(file, `","production","","1","0"`) {
 			t.Errorf("the file of its usage is %s", file)
 		}
-		v.post(path, trusting("claim.environment", "a*")).is(http.StatusUnprocessableEntity).says("Wildcards are not supported")
+		wrong := v.post(path, trusting("claim.environment", "a*")).is(http.StatusUnprocessableEntity)
+		wrong.says("Wildcards are not supported")
+		wrong.one("textbox", "Environment").with("aria-invalid", "true").with("autofocus", "")
 		v.post(path+"/preview", trusting("claim.environment", "staging")).is(http.StatusOK).says("in environment staging")
 		v.post(path, trusting("claim.environment", "staging\r\nproduction", "claim.run_attempt", "1")).redirects(path)
 		saved := c.keys()[0]
@@ -134,6 +136,41 @@ func TestTrustRule(t *testing.T) {
 		c.get("/api-keys/" + withSecret.ID.String() + "/trust").is(http.StatusNotFound)
 		c.revoke(key)
 		v.post(path, trusting()).redirects("/api-keys")
+	})
+}
+
+// Two users open the page of a rule. The first one narrows the rule, then the second one adds a
+// repository.
+func TestStaleFormOfATrustRuleDoesNotWidenIt(t *testing.T) {
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		c.post("/api-keys", trusting("claim.environment", "staging\nproduction"))
+		path := "/api-keys/" + c.keys()[0].ID.String() + "/trust"
+		opened := c.get(path).is(http.StatusOK).hidden("made_from")
+		for range 2 { // a double click
+			v.post(path, trusting("made_from", opened)).redirects(path)
+		}
+		narrowed := c.keys()[0]
+		stale := trusting("made_from", opened, "claim.repository", "acme/site\nacme/shop", "claim.environment", "staging\nproduction")
+		for way, wrong := range map[string]string{"/preview": "staging", "": "a*"} {
+			form := trusting("made_from", opened, "claim.environment", wrong)
+			if kept := v.post(path+way, form).hidden("made_from"); kept != opened {
+				t.Errorf("after %q, the form is made from another version", way)
+			}
+		}
+		refused := v.post(path, stale).is(http.StatusConflict)
+		refused.one("alert", "This trust rule was changed after you opened the form, so nothing was saved.").
+			with("autofocus", "").says("Who can use the key "+narrowed.Trust.String(), "Issuer https://token.actions", "Repository acme/site Environment production")
+		if refused.written("Repository") != "acme/site\nacme/shop" {
+			t.Error("the input is lost")
+		}
+		if same := c.keys()[0]; *same.TrustVersion != *narrowed.TrustVersion {
+			t.Errorf("the stale form made %v", same.Trust)
+		}
+		stale.Set("made_from", refused.hidden("made_from"))
+		v.post(path, stale).redirects(path)
+		if changed := c.keys()[0]; len(changed.Trust.Claims["repository"]) != 2 {
+			t.Errorf("saving again made %v", changed.Trust)
+		}
 	})
 }
 
