@@ -392,7 +392,7 @@ func TestStaleFormOfRestrictionsDoesNotWidenAKey(t *testing.T) {
 			}
 			refused := v.post(path, stale).is(http.StatusConflict)
 			alert := refused.one("alert", "This key was changed after you opened the form, so nothing was saved.")
-			alert.says("Expires "+templates.LastDay(*c.keys()[0].ExpiresAt).Format(time.DateOnly), "Agents Front desk",
+			alert.with("autofocus", "").says("Expires "+templates.LastDay(*c.keys()[0].ExpiresAt).Format(time.DateOnly), "Agents Front desk",
 				"Allowed networks 192.0.2.0/24", "Calls at a time 3 Minutes a call No limit Minutes a month No limit", "Note the shop")
 			refused.one("textbox", "Note").exactly("ask Bob")
 			if _, expires := refused.options("Expires"); expires != "90 days" || !refused.one("radio", "All agents").has("checked") {
