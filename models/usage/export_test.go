@@ -5,8 +5,9 @@ import "context"
 // Flush writes all counts, as Run does at intervals.
 func (r *Recorder) Flush(ctx context.Context) error { return r.flush(ctx, false) }
 
-// The limits that tests and benchmarks need.
+// What tests and benchmarks need to know.
 const (
+	Kept           = kept
 	MaxPending     = maxPending
 	Reserve        = reserve
 	BatchSources   = batchSources

@@ -99,6 +99,9 @@ func (r *Recorder) writeRest(ctx context.Context, yield bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.taken) > 0 && time.Since(r.taken[0].done) > kept {
+		for _, end := range r.taken[0].ends {
+			r.forgotten = end.at
+		}
 		r.taken = r.taken[1:]
 	}
 	return nil

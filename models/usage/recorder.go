@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// kept is how long written buckets stay in memory, which must be longer than the statement
-	// of a report.
+	// kept is how long written buckets stay in memory. A report whose statement takes longer is
+	// read again.
 	kept = 4 * time.Second
 	// maxPending bounds the number of keys with counts that wait for a flush, and is only
 	// reached if writes fail for a long time.
@@ -43,6 +43,8 @@ type Recorder struct {
 	sources int       // that were admitted to open
 	taken   []*bucket // were written a short time ago, but the last one perhaps in part
 	stats   Stats
+
+	forgotten Mark // the last batch of the buckets that are no longer in taken
 }
 
 // New returns a recorder that writes with w and closes it. With yield, the recorder pauses after
@@ -153,7 +155,7 @@ func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, since Mark, visit
 func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, since Mark, visit func(*bucket, counts)) (certain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	certain = true
+	certain = since >= r.forgotten
 	for _, b := range r.buckets() {
 		n, i := b.find(key)
 		if n == (counts{}) || i >= 0 && i < b.writtenAt(since) {
