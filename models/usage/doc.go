@@ -31,7 +31,7 @@
 // A report reads the stored counts and then adds those in memory. Written buckets stay in memory
 // for a few seconds, because they have the last uses that the statement was too early to see. If a
 // batch was written in the meantime, the stored time of the last use shows whether the statement
-// saw it. A batch of refusals, or of uses at the same time as earlier ones, leaves that open, and so
-// does a batch that has left the memory. Then the report is read again. No report waits until a
+// saw it. A batch of refusals, or of uses at the same time as earlier ones, leaves that open, and
+// so does a batch that has left the memory. Then the report is read again. No report waits until a
 // flush ends, and no lock is held while the database is used.
 package usage
