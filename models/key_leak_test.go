@@ -184,7 +184,7 @@ func TestURLOfALeakIsSafeToShow(t *testing.T) {
 			link = want
 		}
 		key, value := f.key(t, c)
-		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(reported, value), models.LeakGitLab, "")))
+		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(reported, value), models.LeakGitHub, "")))
 		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
 		if found.Leak.URL != want || found.Leak.Link() != link {
 			t.Errorf("%q: %q with the link %q, want %q and %q", reported, found.Leak.URL, found.Leak.Link(), want, link)

@@ -14,7 +14,6 @@ type LeakReporter string
 // The reporters.
 const (
 	LeakGitHub LeakReporter = "github"
-	LeakGitLab LeakReporter = "gitlab"
 	LeakPublic LeakReporter = "public" // anyone, without credentials
 )
 
@@ -23,14 +22,10 @@ func (r LeakReporter) String() string { return "R" + r.Words()[1:] }
 
 // Words is String in a sentence, such as "reported as leaked by GitHub".
 func (r LeakReporter) Words() string {
-	switch r {
-	case LeakGitHub:
+	if r == LeakGitHub {
 		return "reported as leaked by GitHub"
-	case LeakGitLab:
-		return "reported as leaked by GitLab"
-	default:
-		return "reported as leaked"
 	}
+	return "reported as leaked"
 }
 
 // Leak says who reported a key as leaked, and where it was found.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"portal/handlers/brand"
-	"portal/handlers/deps"
 	"portal/handlers/mailer"
 	"portal/handlers/middleware"
 	pages "portal/handlers/portal"
@@ -65,20 +64,16 @@ type config struct {
 	MailFrom         string `env:"PORTAL_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of emails, such as portal@example.com; needs PORTAL_SMTP_URL. Default: no emails."`
 
 	LeaksGitHubKeysURL string `env:"PORTAL_LEAKS_GITHUB_KEYS_URL" name:"leaks-github-keys-url" placeholder:"URL" help:"Public keys of GitHub's secret scanning, whose reports then revoke leaked keys: https://api.github.com/meta/public_keys/secret_scanning. Default: off."`
-	LeaksGitLabKeysURL string `env:"PORTAL_LEAKS_GITLAB_KEYS_URL" name:"leaks-gitlab-keys-url" placeholder:"URL" help:"Public keys of GitLab's partner programme, as GitLab gives it on enrolment. Default: off."`
 
 	Webhooks        string `env:"PORTAL_WEBHOOKS" default:"on" placeholder:"ON|OFF" help:"Webhooks of accounts: on or off. Default: ${default}."`
 	WorkloadIssuers string `env:"PORTAL_WORKLOAD_ISSUERS" placeholder:"URL,..." help:"Further issuers whose tokens can stand for an API key, and whose public keys are fetched; off: none at all. Default: those of the known platforms."`
 	WebhookNetworks string `env:"PORTAL_WEBHOOK_NETWORKS" placeholder:"CIDR,..." help:"Networks that webhooks may be sent to although they are not public. Default: none."`
 
-	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
-	Secret         string `kong:"-" env:"PORTAL_SECRET"`
-	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
-	OperatorToken  string `kong:"-" env:"PORTAL_OPERATOR_TOKEN"`
-	LeaksToken     string `kong:"-" env:"PORTAL_LEAKS_TOKEN"`
-
+	DatabaseURL           string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
+	Secret                string `kong:"-" env:"PORTAL_SECRET"`
+	SecretPrevious        string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
+	OperatorToken         string `kong:"-" env:"PORTAL_OPERATOR_TOKEN"`
 	OperatorTokenPrevious string `kong:"-" env:"PORTAL_OPERATOR_TOKEN_PREVIOUS"`
-	LeaksTokenPrevious    string `kong:"-" env:"PORTAL_LEAKS_TOKEN_PREVIOUS"`
 
 	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
 	OIDCClientSecret string `kong:"-" env:"PORTAL_OIDC_CLIENT_SECRET"`
@@ -114,7 +109,7 @@ type settings struct {
 	liveKit        *livekit.Server    // nil: none
 	rateLimit      middleware.RateLimit
 	operatorToken  string
-	scanners       deps.Scanners
+	gitHubKeysURL  string
 
 	operatorTokenPrevious string // accepted too
 
@@ -165,13 +160,7 @@ func (c *config) parse() (settings, error) {
 
 		operatorTokenPrevious: check.previousToken("PORTAL_OPERATOR_TOKEN", c.OperatorToken, c.OperatorTokenPrevious),
 
-		scanners: deps.Scanners{
-			GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
-			GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
-			GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
-
-			GitLabTokenPrevious: check.previousToken("PORTAL_LEAKS_TOKEN", c.LeaksToken, c.LeaksTokenPrevious),
-		},
+		gitHubKeysURL:   check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
 		webhooksOff:     check.choice("PORTAL_WEBHOOKS", c.Webhooks, "off", "on"),
 		webhookNetworks: check.exactNetworks("PORTAL_WEBHOOK_NETWORKS", c.WebhookNetworks),
 		issuers:         check.issuers("PORTAL_WORKLOAD_ISSUERS", c.WorkloadIssuers),

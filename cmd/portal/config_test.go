@@ -110,7 +110,6 @@ var together = map[string]map[string]string{
 	"PORTAL_SMTP_URL":       {"PORTAL_MAIL_FROM": "portal@example.com"},
 	"PORTAL_MAIL_FROM":      {"PORTAL_SMTP_URL": "smtp://mail.example.com"},
 	"PORTAL_OPERATOR_TOKEN": {"PORTAL_OPERATOR_TOKEN": goodSecret},
-	"PORTAL_LEAKS_TOKEN":    {"PORTAL_LEAKS_TOKEN": goodSecret},
 }
 
 // values has a value of each variable, and more. No message may contain "hunter".
@@ -141,15 +140,12 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_SECURITY_CONTACT":        {[]string{"mailto:security@example.com"}, []string{"security@example.com", "http://example.com", "https://example.com/a b"}},
 	"PORTAL_TEST_SIGN_IN_LIMIT":      {[]string{"1000"}, []string{"none"}},
 	"PORTAL_PASSWORD_SIGN_IN":        {[]string{"on"}, []string{"never", "off"}},
-	"PORTAL_LEAKS_TOKEN":             {[]string{goodSecret}, []string{"hunter10", goodSecret[1:]}},
 	"PORTAL_OPERATOR_TOKEN_PREVIOUS": {[]string{goodSecret, goodSecret + "0"}, []string{"hunter12", goodSecret[1:]}},
-	"PORTAL_LEAKS_TOKEN_PREVIOUS":    {[]string{goodSecret}, []string{"hunter13", goodSecret + "\n"}},
 	"PORTAL_LEAKS_GITHUB_KEYS_URL": {
 		[]string{"https://api.github.com/meta/public_keys/secret_scanning", "http://127.0.0.1:8090/keys?a=b", "http://[::1]:8090/keys"},
 		// A name is not an address.
 		[]string{"https://user:hunter9@example.com", "http://localhost:8090/keys", "http://api.github.com/keys"},
 	},
-	"PORTAL_LEAKS_GITLAB_KEYS_URL": {nil, []string{"http://example.com", "https://user:password@example.com/", "keys.json"}},
 	"PORTAL_LIVEKIT_URL": {
 		[]string{"ws://127.0.0.1:7880", "wss://example.com/livekit"},
 		[]string{"https://hunter6.example.com", "", "wss://user:password@example.com", "wss://example.com?access_token=x"},
@@ -247,7 +243,6 @@ func TestValuesThatDependOnOthers(t *testing.T) {
 		{map[string]string{"PORTAL_SECRET": goodSecret, "PORTAL_SECRET_PREVIOUS": goodSecret + "0"}, nil},
 		{map[string]string{"PORTAL_SECRET": goodSecret, "PORTAL_SECRET_PREVIOUS": goodSecret}, []string{"PORTAL_SECRET_PREVIOUS"}},
 		{map[string]string{"PORTAL_OPERATOR_TOKEN_PREVIOUS": goodSecret}, []string{"PORTAL_OPERATOR_TOKEN_PREVIOUS"}},
-		{map[string]string{"PORTAL_LEAKS_TOKEN_PREVIOUS": goodSecret}, []string{"PORTAL_LEAKS_TOKEN_PREVIOUS"}},
 		{map[string]string{"PORTAL_LIVEKIT_AGENT_NAME": "receptionist"}, []string{"PORTAL_LIVEKIT_AGENT_NAME"}},
 		{map[string]string{"PORTAL_OIDC_TRUST_EMAIL": "true"}, []string{"PORTAL_OIDC_TRUST_EMAIL"}},
 		// Without passwords, users sign in with a provider, a link of the operator or a

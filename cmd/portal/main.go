@@ -89,7 +89,7 @@ func (versionCommand) Run(t terminal) error {
 
 const description = `A customer portal for API keys, and a JSON API that authenticates requests with them.
 
-Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET, PORTAL_SECRET_PREVIOUS, PORTAL_OPERATOR_TOKEN, PORTAL_OPERATOR_TOKEN_PREVIOUS, PORTAL_LEAKS_TOKEN, PORTAL_LEAKS_TOKEN_PREVIOUS, PORTAL_LIVEKIT_API_SECRET, PORTAL_OIDC_CLIENT_SECRET and PORTAL_SMTP_URL.`
+Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET, PORTAL_SECRET_PREVIOUS, PORTAL_OPERATOR_TOKEN, PORTAL_OPERATOR_TOKEN_PREVIOUS, PORTAL_LIVEKIT_API_SECRET, PORTAL_OIDC_CLIENT_SECRET and PORTAL_SMTP_URL.`
 
 // terminal holds the standard streams of the process. Results go to out, everything else to err.
 type terminal struct {

@@ -112,7 +112,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
 		Name: s.name, Brand: s.brand, Notice: s.notice, SupportURL: s.supportURL, SecurityContact: s.securityContact,
 		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
-		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, OperatorTokenPrevious: s.operatorTokenPrevious, Scanners: s.scanners,
+		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, OperatorTokenPrevious: s.operatorTokenPrevious, GitHubKeysURL: s.gitHubKeysURL,
 	})
 	if err != nil {
 		return err

@@ -126,14 +126,8 @@ func (e *Endpoints) accessOf(path string) models.Access {
 
 func (*Endpoints) registerLeaks(r gin.IRouter, leaks *leakReports) {
 	r.POST(leaksPath, leaks.handle(models.LeakPublic, leaks.createPublic))
-	for _, from := range leaks.scanners {
-		r.POST(leaksPath+"/"+string(from.name), leaks.handle(from.name, func(c *gin.Context) error {
-			return leaks.createSigned(c, from)
-		}))
-	}
-	if leaks.gitLabToken != nil {
-		r.GET(leaksPath+"/v1/revocable_token_types", leaks.handle(models.LeakGitLab, leaks.listRevocableTypes))
-		r.POST(leaksPath+"/v1/revoke_tokens", leaks.handle(models.LeakGitLab, leaks.createGitLab))
+	if leaks.scanner != nil {
+		r.POST(leaksPath+"/github", leaks.handle(models.LeakGitHub, leaks.createSigned))
 	}
 }
 

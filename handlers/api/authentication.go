@@ -232,14 +232,13 @@ func newSharedToken(token, previous string) sharedToken {
 	return hashes
 }
 
-// check accepts one Authorization header with the token after Bearer or, if bare, also alone. For
-// any other it returns a 401, with these messages for no header and for a wrong one.
-func (t sharedToken) check(c *gin.Context, bare bool, missing, wrong string) error {
+// check accepts one Authorization header with the token after Bearer. For any other it returns a
+// 401, with these messages for no header and for a wrong one.
+func (t sharedToken) check(c *gin.Context, missing, wrong string) error {
 	values := c.Request.Header.Values("Authorization")
 	if len(values) == 1 {
 		scheme, token, _ := strings.Cut(values[0], " ")
-		isBearer := strings.EqualFold(scheme, "Bearer")
-		if isBearer && t.is(strings.Trim(token, " ")) || bare && t.is(values[0]) {
+		if strings.EqualFold(scheme, "Bearer") && t.is(strings.Trim(token, " ")) {
 			return nil
 		}
 	}

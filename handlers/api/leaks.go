@@ -24,7 +24,7 @@ import (
 
 const (
 	// leakSlots is how many reports use the database at the same time, public ones and those of
-	// scanners. Together they are fewer than the connections that pages use too.
+	// the scanner. Together they are fewer than the connections that pages use too.
 	leakSlots = 2
 	// leakTimeout limits the work of a report and its wait for a slot. GitHub waits 30 seconds.
 	leakTimeout = 20 * time.Second
@@ -38,14 +38,13 @@ type leakReports struct {
 	*site
 
 	limit *rateLimiter // of the public reports of each address
-	// Public reports have slots and memory of their own, so that strangers do not keep scanners
-	// out.
+	// Public reports have slots and memory of their own, so that strangers do not keep the
+	// scanner out.
 	publicSlots, slots   middleware.Slots
 	publicBodies, bodies leakBodies
 
-	scanners    []*scanner  // that sign their reports
-	gitLabToken sharedToken // nil: off
-	counts      *prometheus.CounterVec
+	scanner *scanner // nil: off
+	counts  *prometheus.CounterVec
 }
 
 // leakRefused is the outcome of a report whose sender was refused.
@@ -60,19 +59,15 @@ func newLeakReports(s *site) *leakReports {
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
 		publicBodies: leakBodies{ofAddress: maxLeakBodiesOfAddress}, bodies: leakBodies{ofAddress: maxScannerBodiesOfAddress},
-		gitLabToken: newSharedToken(s.Scanners.GitLabToken, s.Scanners.GitLabTokenPrevious),
 		counts: promauto.With(s.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "portal_leak_reports_total",
 			Help: "API keys reported as leaked, by source and outcome; inactive ones were revoked or had expired before; refused counts requests.",
 		}, []string{"source", "outcome"}),
 	}
-	if s.Scanners.GitHubKeys != "" {
-		l.scanners = append(l.scanners, newScanner(s, models.LeakGitHub, "Github", s.Scanners.GitHubKeys))
+	if s.GitHubKeysURL != "" {
+		l.scanner = newScanner(s)
 	}
-	if s.Scanners.GitLabKeys != "" {
-		l.scanners = append(l.scanners, newScanner(s, models.LeakGitLab, "Gitlab", s.Scanners.GitLabKeys))
-	}
-	for _, from := range []models.LeakReporter{models.LeakPublic, models.LeakGitHub, models.LeakGitLab} {
+	for _, from := range []models.LeakReporter{models.LeakPublic, models.LeakGitHub} {
 		for _, outcome := range []models.LeakOutcome{models.LeakRevoked, models.LeakInactive, models.LeakUnknown, leakRefused} {
 			l.counts.WithLabelValues(string(from), string(outcome))
 		}
@@ -92,7 +87,7 @@ func (l *leakReports) handle(from models.LeakReporter, h handler) gin.HandlerFun
 	})
 }
 
-// report reports texts in a slot and counts the outcomes, even if the client disconnects. A scanner
+// report reports texts in a slot and counts the outcomes, even if the client disconnects. The scanner
 // waits for its slot, because it might not repeat a refused report.
 func (l *leakReports) report(
 	c *gin.Context, texts []models.LeakedText, from models.LeakReporter, address string,
@@ -177,22 +172,22 @@ type leakFeedback struct {
 	Label     string `json:"label"`
 }
 
-// createSigned revokes the keys that a scanner reports. It reads the body only if the scanner has
+// createSigned revokes the keys that the scanner reports. It reads the body only if the scanner has
 // the public key that the request names, and parses it only if the signature is right.
-func (l *leakReports) createSigned(c *gin.Context, from *scanner) error {
-	id, err := from.oneHeader(c, "Identifier")
+func (l *leakReports) createSigned(c *gin.Context) error {
+	id, err := oneHeader(c, scannerIdentifier)
 	if err != nil {
 		return err
 	}
-	encoded, err := from.oneHeader(c, "Signature")
+	encoded, err := oneHeader(c, scannerSignature)
 	if err != nil {
 		return err
 	}
 	signature, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return problem.InvalidRequest("The header " + from.header + "Signature is not base64.")
+		return problem.InvalidRequest("The header " + scannerSignature + " is not base64.")
 	}
-	key, err := from.key(c.Request.Context(), id)
+	key, err := l.scanner.key(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -204,13 +199,13 @@ func (l *leakReports) createSigned(c *gin.Context, from *scanner) error {
 	if hash := sha256.Sum256(body); !ecdsa.VerifyASN1(key, hash[:], signature) {
 		return problem.InvalidRequest("The signature does not match the request body.")
 	}
-	leaks, err := parseScannerReport(body, "url")
+	leaks, err := parseScannerReport(body)
 	if err != nil {
 		return err
 	}
 	texts, kinds := distinct(leaks)
 	release() // The report may wait for a slot.
-	outcomes, err := l.report(c, texts, from.name, "")
+	outcomes, err := l.report(c, texts, models.LeakGitHub, "")
 	if err != nil {
 		return err
 	}
@@ -225,42 +220,4 @@ func (l *leakReports) createSigned(c *gin.Context, from *scanner) error {
 	}
 	c.PureJSON(http.StatusOK, feedback)
 	return nil
-}
-
-// revocableType is the type of our keys at a GitLab server: the rule in
-// templates/documentation/snippets/gitleaks.toml has this id.
-const revocableType = "gitleaks_rule_id_nas-api-key"
-
-// listRevocableTypes returns the types of tokens that a GitLab server should report.
-func (l *leakReports) listRevocableTypes(c *gin.Context) error {
-	return send(c, http.StatusOK, map[string][]string{"types": {revocableType}}, l.checkGitLab(c))
-}
-
-// createGitLab revokes the keys that a GitLab server reports.
-func (l *leakReports) createGitLab(c *gin.Context) error {
-	if err := l.checkGitLab(c); err != nil {
-		return err
-	}
-	body, release, err := readLeaks(c, &l.bodies)
-	defer release()
-	if err != nil {
-		return err
-	}
-	leaks, err := parseScannerReport(body, "location")
-	if err != nil {
-		return err
-	}
-	texts, _ := distinct(leaks)
-	release() // The report may wait for a slot.
-	if _, err := l.report(c, texts, models.LeakGitLab, ""); err != nil {
-		return err
-	}
-	c.Status(http.StatusNoContent)
-	return nil
-}
-
-// checkGitLab returns a 401 unless the Authorization header is the token, alone or after Bearer.
-func (l *leakReports) checkGitLab(c *gin.Context) error {
-	const toSend = "Send the value of PORTAL_LEAKS_TOKEN in the Authorization header."
-	return l.gitLabToken.check(c, true, "The request has no token. "+toSend, "The token is wrong. "+toSend)
 }

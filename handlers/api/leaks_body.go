@@ -27,13 +27,12 @@ const (
 	smallLeakBody = 64 << 10
 	largeLeakTime = 3 * time.Second
 	// maxLeakBodies is how many bytes of bodies are in memory, in public reports and in those
-	// of scanners. A client that sends slowly holds only what it has sent.
+	// of the scanner. A client that sends slowly holds only what it has sent.
 	maxLeakBodies = 32 << 20
-	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For
-	// scanners it is maxScannerBodiesOfAddress. A scanner may send many reports together, and
-	// behind a proxy that the portal does not know all of them have one address. They have a
-	// limit too, because a body must be read before its signature is checked, so that anyone
-	// can send one.
+	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For the
+	// scanner it is maxScannerBodiesOfAddress. It may send many reports together, and behind a
+	// proxy that the portal does not know all of them have one address. It has a limit too,
+	// because a body must be read before its signature is checked, so that anyone can send one.
 	maxLeakBodiesOfAddress    = 4 << 20
 	maxScannerBodiesOfAddress = 16 << 20
 )
@@ -180,9 +179,9 @@ func (r *heldReader) release() {
 	r.held.count(r, -r.own)
 }
 
-const maxLeaks = 1000 // texts in the report of a scanner
+const maxLeaks = 1000 // texts in the report of the scanner
 
-// reportedLeak is one entry in the report of a scanner.
+// reportedLeak is one entry in the report of the scanner.
 type reportedLeak struct {
 	models.LeakedText
 
@@ -190,11 +189,11 @@ type reportedLeak struct {
 }
 
 // parseScannerReport returns the entries of a report that is a list of objects with type, token and
-// a URL in the field with this name, or a 400 for any other body. It stops at the first entry that
-// is too many, so that a body cannot use a multiple of its own memory.
-func parseScannerReport(body []byte, urlField string) (leaks []reportedLeak, err error) {
+// url, or a 400 for any other body. It stops at the first entry that is too many, so that a body
+// cannot use a multiple of its own memory.
+func parseScannerReport(body []byte) (leaks []reportedLeak, err error) {
 	invalid := problem.InvalidRequest(fmt.Sprintf(
-		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", %q: "..."}].`, maxLeaks, urlField))
+		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", "url": "..."}].`, maxLeaks))
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') || !utf8.Valid(body) {
 		return nil, invalid
@@ -209,7 +208,7 @@ func parseScannerReport(body []byte, urlField string) (leaks []reportedLeak, err
 			return nil, invalid
 		}
 		kind, _ := fields["type"].(string)
-		where, _ := fields[urlField].(string)
+		where, _ := fields["url"].(string)
 		leaks = append(leaks, reportedLeak{models.NewLeakedText(token, where), kind})
 	}
 	if _, err := decoder.Token(); err != nil { // the end of the list

@@ -26,12 +26,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers"
-	"portal/handlers/deps"
 	"portal/models"
 	"portal/models/modelstest"
 )
-
-const leaksToken = "the-token-of-a-gitlab-of-ones-own-32"
 
 // keysServer is a scanner's server of public keys.
 type keysServer struct {
@@ -113,14 +110,14 @@ func (s signer) published(t *testing.T, current bool) publishedKey {
 }
 
 // signed are the options of a report that a scanner has signed.
-func (s signer) signed(t testing.TB, name, report string) option {
+func (s signer) signed(t testing.TB, report string) option {
 	t.Helper()
 	hash := sha256.Sum256([]byte(report))
 	signature := base64.StdEncoding.EncodeToString(modelstest.Value(ecdsa.SignASN1(rand.Reader, s.key, hash[:]))(t))
 	return func(r *http.Request) {
 		jsonBody(report)(r)
-		r.Header.Set(name+"-Public-Key-Identifier", s.id)
-		r.Header.Set(name+"-Public-Key-Signature", signature)
+		r.Header.Set("Github-Public-Key-Identifier", s.id)
+		r.Header.Set("Github-Public-Key-Signature", signature)
 	}
 }
 
@@ -136,11 +133,11 @@ func report(url string, keys ...string) string {
 	return string(content)
 }
 
-// newLeakService starts an instance with all scanners.
+// newLeakService starts an instance with the scanner.
 func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service {
 	t.Helper()
 	return newService(t, databaseURL, func(d *handlers.Deps) {
-		d.Scanners = deps.Scanners{GitHubKeys: keys.URL + "?token=hunter2", GitLabKeys: keys.URL, GitLabToken: leaksToken}
+		d.GitHubKeysURL = keys.URL + "?token=hunter2"
 		d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	})
 }
@@ -198,53 +195,32 @@ func TestSignaturesOfGitHubVerify(t *testing.T) {
 	s.post("/leaks/github", jsonBody(vectors[0].body)).fails(http.StatusBadRequest, "INVALID_REQUEST")
 }
 
-func TestReportsOfProvidersRevokeKeys(t *testing.T) {
+func TestReportsOfGitHubRevokeKeys(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		scanner := newSigner(t)
 		s := newLeakService(t, databaseURL, newKeysServer(t, scanner))
-		for _, from := range []struct{ path, header, name string }{{"/leaks/github", "Github", "GitHub"}, {"/leaks/gitlab", "Gitlab", "GitLab"}} {
-			c := s.customer()
-			content := report("https://example.com/"+c.secret, c.secret, unknownKey, c.secret, c.secret[:39]+"!")
-			var feedback []map[string]string
-			for range 2 { // a repeat has the same feedback
-				s.post(from.path, scanner.signed(t, from.header, content)).is(http.StatusOK).into(&feedback)
-				var labels []string
-				for _, entry := range feedback {
-					labels = append(labels, entry["label"])
-				}
-				if !slices.Equal(labels, []string{"true_positive", "false_positive", "false_positive"}) || len(feedback[0]) != 3 {
-					t.Errorf("%s: feedback %v", from.path, feedback)
-				}
-			}
-			s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
-			if got := s.leak(c.key); got != "Reported as leaked by "+from.name+": https://example.com/"+c.key.Masked() {
-				t.Errorf("%s: %q", from.path, got)
-			}
-			invalid := scanner.signed(t, from.header, `{"token": "x"}`)
-			s.post(from.path, invalid).fails(http.StatusBadRequest, "INVALID_REQUEST")
-			s.get(from.path).fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
-			if strings.Contains(s.log.String(), c.secret) {
-				t.Error("the log contains the key")
-			}
-		}
 		c := s.customer()
-		content := `[{"type": "gitleaks_rule_id_nas-api-key", "token": "` + c.secret + `", "location": "src/.env"}]`
-		for _, authorization := range []string{leaksToken, "Bearer " + leaksToken} {
-			s.post("/leaks/v1/revoke_tokens", jsonBody(content), header("Authorization", authorization)).is(http.StatusNoContent)
-			s.get("/leaks/v1/revocable_token_types", header("Authorization", authorization)).is(http.StatusOK).
-				isExactly(`{"types":["gitleaks_rule_id_nas-api-key"]}`)
+		content := report("https://example.com/"+c.secret, c.secret, unknownKey, c.secret, c.secret[:39]+"!")
+		var feedback []map[string]string
+		for range 2 { // a repeat has the same feedback
+			s.post("/leaks/github", scanner.signed(t, content)).is(http.StatusOK).into(&feedback)
+			var labels []string
+			for _, entry := range feedback {
+				labels = append(labels, entry["label"])
+			}
+			if !slices.Equal(labels, []string{"true_positive", "false_positive", "false_positive"}) || len(feedback[0]) != 3 {
+				t.Errorf("feedback %v", feedback)
+			}
 		}
-		if got := s.leak(c.key); got != "Reported as leaked by GitLab: src/.env" {
+		s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+		if got := s.leak(c.key); got != "Reported as leaked by GitHub: https://example.com/"+c.key.Masked() {
 			t.Error(got)
 		}
-		s.post("/leaks/v1/revoke_tokens", jsonBody(`[1]`), header("Authorization", leaksToken)).fails(http.StatusBadRequest, "INVALID_REQUEST")
-		for _, wrong := range []option{func(*http.Request) {}, header("Authorization", leaksToken+"x"), bearer("")} {
-			for _, send := range []answer{
-				s.post("/leaks/v1/revoke_tokens", wrong), s.get("/leaks/v1/revocable_token_types", wrong),
-			} {
-				send.is(http.StatusUnauthorized)
-			}
+		s.post("/leaks/github", scanner.signed(t, `{"token": "x"}`)).fails(http.StatusBadRequest, "INVALID_REQUEST")
+		s.get("/leaks/github").fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
+		if strings.Contains(s.log.String(), c.secret) {
+			t.Error("the log contains the key")
 		}
 	})
 }
@@ -284,7 +260,7 @@ func TestPublicReportSaysNothingAboutKeys(t *testing.T) {
 		s.post("/leaks", jsonBody(strings.Repeat(" ", 1<<20+1)), chunked()).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
 		s.get("/leaks").fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
 		s.get("/leaks").has("Allow", "POST")
-		for _, closed := range []string{"/leaks/github", "/leaks/gitlab", "/leaks/v1/revoke_tokens", "/leaks/v1/revocable_token_types", "/leaks/x"} {
+		for _, closed := range []string{"/leaks/github", "/leaks/x"} {
 			s.post(closed).fails(http.StatusNotFound, "NOT_FOUND")
 		}
 	})
@@ -329,7 +305,7 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	content := report("", unknownKey)
 	is := func(when string, by signer, status int, requests int64) answer {
 		t.Helper()
-		got := s.post("/leaks/github", by.signed(t, "Github", content))
+		got := s.post("/leaks/github", by.signed(t, content))
 		if n := keys.requests.Swap(0); got.status != status || n != requests {
 			t.Errorf("%s: status %d after %d fetches, want %d after %d: %s", when, got.status, n, status, requests, got.body)
 		}
@@ -371,7 +347,7 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	s.clock.Advance(time.Hour)
 	fetches := int64(0)
 	for range 60 { // a stranger with a new identifier each minute
-		s.post("/leaks/github", newSigner(t).signed(t, "Github", content)).is(http.StatusBadRequest)
+		s.post("/leaks/github", newSigner(t).signed(t, content)).is(http.StatusBadRequest)
 		fetches += keys.requests.Swap(0)
 		s.clock.Advance(time.Minute)
 	}
@@ -390,7 +366,7 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	var running sync.WaitGroup
 	for range 8 {
 		running.Go(func() {
-			if got := s.post("/leaks/github", first.signed(t, "Github", content)); got.status != http.StatusOK {
+			if got := s.post("/leaks/github", first.signed(t, content)); got.status != http.StatusOK {
 				t.Errorf("while the scanner hangs: %d %s", got.status, got.body)
 			}
 		})
@@ -422,7 +398,7 @@ func (s *service) slowReports(scanner signer, address string, n int, responses *
 		ends[i] = end
 		begin := io.MultiReader(strings.NewReader(strings.Repeat(" ", 640<<10)), rest)
 		r := modelstest.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/leaks/github", http.NoBody))(s.t)
-		scanner.signed(s.t, "Github", "[]")(r)
+		scanner.signed(s.t, "[]")(r)
 		r.Body, r.ContentLength = struct {
 			io.Reader
 			io.Closer
@@ -467,7 +443,7 @@ func TestOneAddressCannotFillTheMemoryForReports(t *testing.T) {
 	// Together they would fill the memory.
 	finish := s.slowReports(scanner, "203.0.113.9", 52, &responses)
 	modelstest.Eventually(t, "half of the slow bodies are refused", func() bool { return responses.Load() >= 27 })
-	s.post("/leaks/github", scanner.signed(t, "Github", report("", unknownKey))).is(http.StatusOK)
+	s.post("/leaks/github", scanner.signed(t, report("", unknownKey))).is(http.StatusOK)
 	finish()
 }
 
@@ -481,7 +457,7 @@ func TestIncompleteReportsGiveWayToOthers(t *testing.T) {
 	modelstest.Eventually(t, "the bodies fill the memory", func() bool { return responses.Load() >= 2 })
 	large := report("", unknownKey) + strings.Repeat(" ", 900<<10)
 	for _, content := range []string{report("", unknownKey), large} {
-		s.post("/leaks/github", scanner.signed(t, "Github", content)).is(http.StatusOK)
+		s.post("/leaks/github", scanner.signed(t, content)).is(http.StatusOK)
 	}
 	first()
 	second()
@@ -504,7 +480,7 @@ func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {
 	scanner := newSigner(t)
 	var registry *prometheus.Registry
 	s := newService(t, modelstest.SQLiteURL(t), func(d *handlers.Deps) {
-		d.Scanners, registry = deps.Scanners{GitHubKeys: newKeysServer(t, scanner).URL}, d.Registry
+		d.GitHubKeysURL, registry = newKeysServer(t, scanner).URL, d.Registry
 	})
 	first, second := s.customer(), s.customer()
 	modelstest.Exec(t, s.database, "CREATE TRIGGER broken BEFORE UPDATE ON api_keys WHEN NEW.account_id = '"+
@@ -518,9 +494,9 @@ func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {
 			t.Errorf("no sample %s%s", sample, want)
 		}
 	}
-	s.post("/leaks/github", scanner.signed(t, "Github", content)).is(http.StatusInternalServerError)
+	s.post("/leaks/github", scanner.signed(t, content)).is(http.StatusInternalServerError)
 	revoked("1")
 	modelstest.Exec(t, s.database, "DROP TRIGGER broken")
-	s.post("/leaks/github", scanner.signed(t, "Github", content)).is(http.StatusOK)
+	s.post("/leaks/github", scanner.signed(t, content)).is(http.StatusOK)
 	revoked("2")
 }

@@ -36,7 +36,7 @@ func (o *operators) handle(h handler) gin.HandlerFunc {
 			return problem.NotFound()
 		}
 		const header = "Authorization: Bearer <operator token>."
-		err := o.token.check(c, false, "The request has no operator token. Send it as: "+header,
+		err := o.token.check(c, "The request has no operator token. Send it as: "+header,
 			"The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: "+header)
 		if err != nil {
 			return err

@@ -17,24 +17,28 @@ import (
 	"portal/models"
 )
 
-// scanner is a scanner for secrets that signs its reports.
+// The headers of a report of GitHub's secret scanning.
+const (
+	scannerIdentifier = "Github-Public-Key-Identifier"
+	scannerSignature  = "Github-Public-Key-Signature"
+)
+
+// scanner is GitHub's secret scanning, which signs its reports.
 type scanner struct {
-	name   models.LeakReporter
-	header string // the beginning of the names of its headers
-	keys   *publickeys.Keys[*ecdsa.PublicKey]
+	keys *publickeys.Keys[*ecdsa.PublicKey]
 }
 
-func newScanner(s *site, name models.LeakReporter, header, keysURL string) *scanner {
-	return &scanner{name: name, header: header + "-Public-Key-", keys: publickeys.New(publickeys.Config[*ecdsa.PublicKey]{
-		URL: keysURL, Parse: parseScannerKeys, Logger: s.Logger, Now: s.Now,
+func newScanner(s *site) *scanner {
+	return &scanner{keys: publickeys.New(publickeys.Config[*ecdsa.PublicKey]{
+		URL: s.GitHubKeysURL, Parse: parseScannerKeys, Logger: s.Logger, Now: s.Now,
 	})}
 }
 
 // oneHeader returns the value of a header that must occur once, or a 400.
-func (s *scanner) oneHeader(c *gin.Context, name string) (string, error) {
-	values := c.Request.Header.Values(s.header + name)
+func oneHeader(c *gin.Context, name string) (string, error) {
+	values := c.Request.Header.Values(name)
 	if len(values) != 1 || values[0] == "" {
-		return "", problem.InvalidRequest("The header " + s.header + name + " must occur exactly once.")
+		return "", problem.InvalidRequest("The header " + name + " must occur exactly once.")
 	}
 	return values[0], nil
 }
@@ -50,7 +54,7 @@ func (s *scanner) key(ctx context.Context, id string) (*ecdsa.PublicKey, error) 
 		unavailable.RetryAfter = missing.RetryAfter
 		return nil, unavailable
 	case errors.Is(err, publickeys.ErrUnknown):
-		return nil, problem.InvalidRequest("The provider has no public key with this identifier.")
+		return nil, problem.InvalidRequest("GitHub has no public key with this identifier.")
 	case err != nil:
 		return nil, problem.Unavailable(fmt.Errorf("%w report leaked keys: %w", models.ErrBusy, err))
 	}

@@ -46,18 +46,8 @@ type Deps struct {
 	RateLimit middleware.RateLimit // of each API key and of each widget token; zero: none
 	// Opens the operator API; empty: every path under /operator is a 404.
 	OperatorToken string
-	Scanners      Scanners // report leaked keys
+	// URL of the public keys of GitHub's secret scanning, whose reports revoke keys; empty: off.
+	GitHubKeysURL string
 
 	OperatorTokenPrevious string // accepted too
 }
-
-// Scanners are the scanners for secrets that report leaked keys. An empty value turns one off.
-// Besides them, anyone can report keys at /leaks.
-type Scanners struct {
-	GitHubKeys, GitLabKeys string // URLs of the public keys of their partner programmes
-	GitLabToken            string // of a GitLab server of one's own
-	GitLabTokenPrevious    string // accepted too
-}
-
-// On reports whether there is a scanner.
-func (s Scanners) On() bool { return s != Scanners{} }

@@ -81,7 +81,7 @@ func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIK
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
 		TokenURL: p.url("/api/widget/token"), ListURL: p.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
 		Expires: templates.NewKeyExpires(key.ExpiresAt, p.Now()), Restrictions: key.Restrictions(),
-		OnlyReports: key.OnlyReports(), LeaksReported: p.Scanners.On(),
+		OnlyReports: key.OnlyReports(), LeaksReported: p.GitHubKeysURL != "",
 	}
 }
 

@@ -63,11 +63,11 @@ func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 	}
 	const address = "https://github.com/acme/site/blob/main/.env"
 	report(models.LeakGitHub, address, "")
-	report(models.LeakGitLab, "javascript:alert(1)", "")
+	report(models.LeakPublic, "javascript:alert(1)", "")
 	report(models.LeakPublic, "", "203.0.113.9")
 	for _, path := range []string{"/api-keys/revoked", "/activity"} {
 		page := c.get(path).is(http.StatusOK)
-		page.says("Reported as leaked by GitHub: "+address, "Reported as leaked by GitLab: javascript:alert(1)")
+		page.says("Reported as leaked by GitHub: "+address, "Reported as leaked: javascript:alert(1)")
 		page.one("link", address).with("href", address).with("rel", "noreferrer")
 		page.none("link", "javascript:alert(1)")
 	}
@@ -82,7 +82,7 @@ func TestRevealSaysThatLeakedKeysAreRevokedOnlyWithAScanner(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		c := sqliteSite(t, httpBase).with(t, func(d *handlers.Deps) {
 			if on {
-				d.Scanners.GitLabToken = strings.Repeat("token", 8)
+				d.GitHubKeysURL = "https://keys.example.com"
 			}
 		}).customer(t)
 		page := c.post("/api-keys", generation("production", c.get("/api-keys").formID())).is(http.StatusOK)
