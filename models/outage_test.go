@@ -16,8 +16,7 @@ import (
 // During an outage every result is ErrUnavailable, and no usage count is lost.
 func TestPostgresOutage(t *testing.T) {
 	t.Parallel()
-	// With this setting, committed data survives the crash.
-	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
+	cluster := modelstest.OwnCluster(t)
 	logged := &modelstest.LogBuffer{}
 	f := newFixture(t, cluster.URL("postgres"), models.Options{Logger: logged.Logger(), Timeout: models.Timeout})
 	c := f.customer(t)
@@ -77,6 +76,29 @@ func TestPostgresOutage(t *testing.T) {
 		must(t, errOf(f.Sessions.Find(t.Context(), token, browser)))
 		requests, refusals = requests+2, refusals+1
 		eventually(t, "usage before and after the outage is written", written)
+	}
+}
+
+// A server that confirms commits before they are on disk loses them in a crash. The portal confirms
+// no revocation on such terms.
+func TestConfirmedRevocationSurvivesACrashOfPostgres(t *testing.T) {
+	t.Parallel()
+	cluster := modelstest.OwnCluster(t, "synchronous_commit=off", "wal_writer_delay=10s")
+	f := newFixture(t, cluster.URL("postgres"), models.Options{})
+	c := f.customer(t)
+	key, secret := f.key(t, c)
+	kept, keptSecret := f.key(t, c)
+	use(t, f.Store, secret, 1)
+	f.exec(t, "CHECKPOINT")
+	f.revoke(t, key)
+	must(t, cluster.Halt())
+	must(t, cluster.Resume())
+	restarted := f.open(t, models.Options{})
+	checkError(t, "the revoked key", errOf(restarted.API.Authenticate(t.Context(), secret, models.Source{})), models.ErrKeyRevoked)
+	checkError(t, "the other key", errOf(restarted.API.Authenticate(t.Context(), keptSecret, models.Source{})), nil)
+	found := modelstest.Value(restarted.Keys.Find(t.Context(), c.ID, kept.ID))(t)
+	if found.RevokedAt != nil {
+		t.Errorf("%+v", found)
 	}
 }
 

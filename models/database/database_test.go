@@ -51,36 +51,76 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 }
 
-// An operator may have set another level of isolation for the server, the role or the database.
-func TestPostgresConnectionsAreReadCommitted(t *testing.T) {
+// foreignSettings are settings that an operator may have for the server, the database or the role,
+// and the values that every connection of the portal has.
+var foreignSettings = []struct{ name, foreign, want string }{
+	{"DateStyle", "German", "ISO, MDY"},
+	{"DateStyle", "SQL, DMY", "ISO, MDY"},
+	{"IntervalStyle", "sql_standard", "postgres"},
+	{"TimeZone", "Asia/Kolkata", "UTC"},
+	{"bytea_output", "escape", "hex"},
+	{"client_encoding", "LATIN1", "UTF8"},
+	{"default_transaction_isolation", "serializable", "read committed"},
+	{"extra_float_digits", "-10", "3"},
+	{"session_replication_role", "replica", "origin"},
+	{"standard_conforming_strings", "off", "on"},
+	{"synchronous_commit", "off", "on"},
+	{"synchronous_commit", "local", "on"},
+	{"synchronous_commit", "remote_write", "on"},
+	{"synchronous_commit", "remote_apply", "remote_apply"},
+}
+
+func TestPostgresConnectionsSetWhatThePortalDependsOn(t *testing.T) {
 	t.Parallel()
-	url := modelstest.PostgresURL(t)
-	operator := modelstest.OpenDatabase(t, url)
-	modelstest.Value(operator.ExecContext(t.Context(),
-		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database()); END $$`))(t)
-	const show = "SHOW transaction_isolation"
-	var level string
-	fresh := modelstest.OpenDatabase(t, url)
-	must(t, fresh.QueryRowContext(t.Context(), show).Scan(&level))
-	if level != "serializable" {
-		t.Fatalf("the database has the level %q", level)
+	for i, setting := range foreignSettings {
+		t.Run(setting.name+"="+setting.foreign, func(t *testing.T) {
+			t.Parallel()
+			url := modelstest.PostgresURL(t)
+			of := []string{"DATABASE %I", "ROLE portal IN DATABASE %I"}[i%2]
+			modelstest.Exec(t, url, "DO $$ BEGIN EXECUTE format('ALTER "+of+" SET "+setting.name+" = "+
+				strings.ReplaceAll("'"+setting.foreign+"'", "'", "''")+"', current_database()); END $$")
+			inURL := "&options=-c%20" + setting.name + "%3D" + strings.ReplaceAll(setting.foreign, " ", "%5C%20")
+			for _, url := range []string{url, url + inURL} {
+				checkConnections(t, url, setting.name, setting.want)
+			}
+			must(t, (&fixture{Connections: open(t, url), url: url}).customer(t).revokesAKey(t.Context()))
+		})
 	}
-	for _, inURL := range []string{"", "&options=-c%20default_transaction_isolation%3Dserializable"} {
-		f := open(t, url+inURL)
-		single := f.Single()
-		t.Cleanup(func() { must(t, single.Close()) })
-		dial, stop := f.Dial()
-		t.Cleanup(func() { must(t, stop()) })
-		conn := modelstest.Value(dial(t.Context()))(t)
-		for name, row := range map[string]interface{ Scan(into ...any) error }{
-			"portal": f.Portal.QueryRowContext(t.Context(), show), "API": f.API.QueryRowContext(t.Context(), show),
-			"usage": single.QueryRowContext(t.Context(), show), "authentication": conn.QueryRow(t.Context(), show),
-		} {
-			if err := row.Scan(&level); err != nil || level != "read committed" {
-				t.Errorf("%s: %q, %v", name, level, err)
+}
+
+// checkConnections checks the value of a setting on each kind of connection.
+func checkConnections(t *testing.T, url, name, want string) {
+	t.Helper()
+	f := open(t, url)
+	single := f.Single()
+	t.Cleanup(func() { must(t, single.Close()) })
+	dial, stop := f.Dial()
+	t.Cleanup(func() { must(t, stop()) })
+	conn := modelstest.Value(dial(t.Context()))(t)
+	show := "SHOW " + name
+	for kind, row := range map[string]interface{ Scan(into ...any) error }{
+		"portal": f.Portal.QueryRowContext(t.Context(), show), "API": f.API.QueryRowContext(t.Context(), show),
+		"usage": single.QueryRowContext(t.Context(), show), "authentication": conn.QueryRow(t.Context(), show),
+	} {
+		var now string
+		if err := row.Scan(&now); err != nil || now != want {
+			t.Errorf("%s: %q, %v", kind, now, err)
+		}
+	}
+	must(t, conn.Close(t.Context()))
+}
+
+// Such a database cannot hold all names and labels.
+func TestPostgresOfAnotherEncodingIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []string{"LATIN1", "SQL_ASCII"} {
+		url := modelstest.EncodedPostgresURL(t, encoding)
+		_, versionErr := database.Version(t.Context(), url)
+		for what, err := range map[string]error{"migrate": open(t, url).Migrate(t.Context(), noLog, 0), "version": versionErr} {
+			if err == nil || !strings.Contains(err.Error(), "has the encoding "+encoding) || !strings.Contains(err.Error(), "createdb -E UTF8") {
+				t.Errorf("%s: %v", what, err)
 			}
 		}
-		must(t, conn.Close(t.Context()))
 	}
 }
 

@@ -99,6 +99,27 @@ func TestPgBouncerInSessionMode(t *testing.T) {
 	f.works(t)
 }
 
+// Without a reset, a connection has what another client has set in its session.
+func TestSettingsOfAnotherClientOfPgBouncer(t *testing.T) {
+	t.Parallel()
+	url := pgBouncer(t, modelstest.PostgresURL(t), "pool_mode = session", "server_reset_query =")
+	other := modelstest.OpenDatabase(t, url)
+	for _, setting := range foreignSettings {
+		must(t, errOf(other.ExecContext(t.Context(), "SET "+setting.name+" = '"+setting.foreign+"'")))
+	}
+	must(t, other.Close())
+	f := open(t, url)
+	for _, setting := range foreignSettings {
+		now, want := "", setting.want
+		if setting.name == "synchronous_commit" {
+			want = "on" // also if another client has set a stronger one
+		}
+		if err := f.Portal.QueryRowContext(t.Context(), "SHOW "+setting.name).Scan(&now); err != nil || now != want {
+			t.Errorf("%s: %q, %v", setting.name, now, err)
+		}
+	}
+}
+
 // pgBouncer starts PgBouncer with these settings and returns the URL of the database through it.
 func pgBouncer(t *testing.T, databaseURL string, settings ...string) string {
 	t.Helper()

@@ -31,6 +31,20 @@ const (
 	pgxConnectTimeout = 2 * time.Minute
 )
 
+// ownSettings are statements for the settings that the portal's promises depend on. Neither the URL
+// nor the server may change them, and through PgBouncer another client's values may remain.
+//
+// The driver and Bun read and write text in these formats. The locks of the services depend on the
+// isolation: with another level, they see no commit that they have waited for. A crash must not undo
+// a commit, such as a revocation, so synchronous_commit is on, unless the server has remote_apply,
+// which is stronger. Without triggers, which session_replication_role = replica turns off, instances
+// would accept a revoked key.
+const ownSettings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';
+	SET TimeZone = 'UTC'; SET bytea_output = 'hex'; SET extra_float_digits = 3; SET standard_conforming_strings = on;
+	SET default_transaction_isolation = 'read committed'; RESET synchronous_commit;
+	SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') <> 'remote_apply';
+	SELECT set_config('session_replication_role', 'origin', false) WHERE current_setting('session_replication_role') <> 'origin'`
+
 // sessionSettings limit the damage if an instance freezes or loses its network: the server ends its
 // transaction after 2 s and releases its locks. No statement waits longer for a lock than a request
 // waits for the statement.
@@ -75,13 +89,10 @@ func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// set applies the settings to each new connection, except those that the URL has. It uses SET,
-// because PgBouncer refuses most settings in a startup message.
+// set applies ownSettings and these settings, except those that the URL has, to each new connection.
+// It uses SET, because PgBouncer refuses most settings in a startup message.
 func set(config *pgx.ConnConfig, settings ...map[string]string) {
-	// Bun's escaping of strings depends on the first setting, and the locks of the services on
-	// the second one: with another level, they see no commit that they have waited for. So
-	// neither the URL nor the server may change them.
-	statements := "SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'"
+	statements := ownSettings
 	for _, some := range settings {
 		for _, name := range slices.Sorted(maps.Keys(some)) {
 			_, inURL := config.RuntimeParams[name]
@@ -91,6 +102,10 @@ func set(config *pgx.ConnConfig, settings ...map[string]string) {
 		}
 	}
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		// A pooler may not say the encoding.
+		if encoding := cmp.Or(conn.ParameterStatus("server_encoding"), "UTF8"); encoding != "UTF8" {
+			return encodingError(encoding)
+		}
 		_, err := conn.Exec(ctx, statements).ReadAll()
 		return err
 	}
@@ -167,7 +182,10 @@ func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 	}
 	_, server := pgconn.NetworkAddress(host.Host, host.Port)
 	message := fmt.Sprintf("no PostgreSQL server answers at %s: %s", server, innermost(err))
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+	if encoding, ok := errors.AsType[encodingError](err); ok {
+		message = fmt.Sprintf("database %s %s: create another one with createdb -E UTF8 -T template0, move the tables to it "+
+			"with pg_dump and pg_restore, and correct DATABASE_URL", postgresName(host), encoding)
+	} else if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case refused.Code == "3D000": // invalid_catalog_name
 			name := postgresName(host)
@@ -179,6 +197,13 @@ func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 		}
 	}
 	return nil, &openError{message, err}
+}
+
+// encodingError is the encoding of a database that cannot hold all text.
+type encodingError string
+
+func (e encodingError) Error() string {
+	return "has the encoding " + string(e) + ", but the portal needs UTF8"
 }
 
 // postgresName returns the name of the database, which is the name of the user by default.

@@ -63,13 +63,19 @@ var (
 // end of the test.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
-	return createDatabase(t, "migrated")
+	return createDatabase(t, "migrated", "")
 }
 
 // EmptyPostgresURL is [PostgresURL] without a schema.
 func EmptyPostgresURL(t testing.TB) string {
 	t.Helper()
-	return createDatabase(t, "template0")
+	return createDatabase(t, "template0", "")
+}
+
+// EncodedPostgresURL is [EmptyPostgresURL] with an encoding other than UTF8.
+func EncodedPostgresURL(t testing.TB, encoding string) string {
+	t.Helper()
+	return createDatabase(t, "template0", " ENCODING '"+encoding+"' LOCALE 'C'")
 }
 
 // OwnCluster starts a PostgreSQL server for one test, which may halt it. See [postgres.Start].
@@ -87,7 +93,7 @@ func OwnCluster(t testing.TB, settings ...string) *postgres.Cluster {
 	return c
 }
 
-func createDatabase(t testing.TB, template string) string {
+func createDatabase(t testing.TB, template, options string) string {
 	t.Helper()
 	startOnce.Do(func() {
 		// The plans of statements must not depend on when tables are analyzed.
@@ -99,7 +105,7 @@ func createDatabase(t testing.TB, template string) string {
 		t.Fatal(errStart)
 	}
 	name := fmt.Sprintf("test_%d", lastDatabase.Add(1))
-	if err := execAsAdmin("CREATE DATABASE " + name + " TEMPLATE " + template + copyStrategy()); err != nil {
+	if err := execAsAdmin("CREATE DATABASE " + name + " TEMPLATE " + template + copyStrategy() + options); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
