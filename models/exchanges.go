@@ -58,7 +58,7 @@ func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, 
 			return notFound("lock the API key of a workload", err, ErrKeyUnknown)
 		}
 		if reason = s.Check(current.TrustPins); reason == "" {
-			reason, err = s.use(ctx, tx)
+			reason, err = s.use(ctx, tx, key)
 		}
 		if err == nil && reason == "" && current.TrustPins == nil && s.Pins != nil {
 			err = tx.Update(ctx, &Key{ID: key.ID, TrustPins: s.Pins}, "trust_pins")
@@ -71,12 +71,18 @@ func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, 
 	return reason, err
 }
 
-// use remembers a token that is accepted once, and returns a reason if it was used before.
-func (s Subject) use(ctx context.Context, tx Tx) (reason string, err error) {
+// use remembers a token for the key that is accepted once, and returns a reason if it was used
+// before. If the public keys of its issuer were pasted, it is remembered for the account only,
+// because each account can paste others and sign what it likes.
+func (s Subject) use(ctx context.Context, tx Tx, key Key) (reason string, err error) {
 	if s.ID == "" {
 		return "", nil
 	}
-	hash := sha256.Sum256([]byte(s.Issuer + "\x00" + s.ID))
+	name := s.Issuer + "\x00" + s.ID
+	if len(key.Trust.JWKS) > 0 {
+		name = key.AccountID.String() + "\x00" + name
+	}
+	hash := sha256.Sum256([]byte(name))
 	n, err := affected(tx.NewInsert().Model(&usedToken{TokenHash: hash[:], ExpiresAt: s.ExpiresAt}).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && n == 0 {
 		reason = "the token was used before"

@@ -261,6 +261,28 @@ func TestTokenIsUsedOnce(t *testing.T) {
 	})
 }
 
+// Anyone can paste keys for an issuer and sign any jti with them.
+func TestATokenOfPastedKeysIsUsedInItsAccountOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		rule := gitHubRule()
+		rule.Issuer = "https://github.acme.com/_services/token"
+		rule.JWKS = []byte(`{"keys":[{"kty":"EC","kid":"1","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`)
+		token := accepted("once")
+		token.Issuer = rule.Issuer
+		c := f.customer(t)
+		for _, first := range []customer{f.customer(t), c} {
+			key, _ := f.generate(t, first, trusting(rule), first.actor)
+			if reason, err := f.API.Exchange(t.Context(), key, token); err != nil || reason != "" {
+				t.Errorf("the first use in an account: %q, %v", reason, err)
+			}
+		}
+		key, _ := f.generate(t, c, trusting(rule), c.actor)
+		if reason, err := f.API.Exchange(t.Context(), key, token); err != nil || reason != "the token was used before" {
+			t.Errorf("again, with another key of its account: %q, %v", reason, err)
+		}
+	})
+}
+
 func TestPutKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, id := f.customer(t), newID()

@@ -48,6 +48,7 @@ func (w *widgetTokens) authorize(c *gin.Context) error {
 		err = problem.AgentNotAllowed()
 	}
 	if err != nil {
+		w.ofAccount.giveBack(claims.AccountID)
 		w.countRefusal(err)
 		return err
 	}
@@ -86,12 +87,12 @@ func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err e
 		claims, err = w.Tokens.Verify(token)
 	}
 	if err == nil || errors.Is(err, widget.ErrExpired) {
-		if limited := w.limitToken(c, claims); limited != nil {
+		if limited := w.ofToken.limit(c, claims.ID); limited != nil {
 			return claims, limited
 		}
 	}
 	if err == nil {
-		err = w.checkActive(c.Request.Context(), claims)
+		err = w.checkLimited(c, claims)
 	}
 	if refused, known := tokenProblem(err); known {
 		err = refused
@@ -102,14 +103,18 @@ func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err e
 	return claims, err
 }
 
-// limitToken counts a request with a widget token whose signature is right, for the token and for
-// its account. It also counts expired tokens and, because it comes before the database is asked,
-// those that are no longer active.
-func (w *widgetTokens) limitToken(c *gin.Context, claims widget.Claims) error {
-	if err := w.ofToken.limit(c, claims.ID); err != nil {
+// checkLimited is checkActive for a token whose request counts for its account. The count comes
+// first, because it protects the database. A token that is refused gives its request back, so that
+// whoever has old tokens of an account cannot use up its limit.
+func (w *widgetTokens) checkLimited(c *gin.Context, claims widget.Claims) error {
+	if err := w.ofAccount.limit(c, claims.AccountID); err != nil {
 		return err
 	}
-	return w.ofAccount.limit(c, claims.AccountID)
+	err := w.checkActive(c.Request.Context(), claims)
+	if _, refused := tokenProblem(err); refused {
+		w.ofAccount.giveBack(claims.AccountID)
+	}
+	return err
 }
 
 // widgetToken returns the token in the Authorization header. Without this header it returns the

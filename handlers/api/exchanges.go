@@ -41,7 +41,9 @@ const (
 type exchanges struct {
 	*site
 
-	ofAddress, ofKey *rateLimiter
+	// The tokens of an issuer that the rule of a key does not accept have a limit of their own,
+	// because others have such tokens too.
+	ofAddress, ofKey, ofKeyRefused *rateLimiter
 	// Of the issuers whose keys are fetched.
 	keys *publickeys.Signers[jose.JSONWebKey]
 }
@@ -53,7 +55,10 @@ func newExchanges(s *site) *exchanges {
 			name:    name, things: things, policy: fmt.Sprintf(`%q;q=%d;w=%d`, name, maxExchanges, int(exchangeWindow.Seconds())),
 		}
 	}
-	e := &exchanges{site: s, ofAddress: limiter("address", "from this address"), ofKey: limiter("key", "for this API key")}
+	e := &exchanges{
+		site: s, ofAddress: limiter("address", "from this address"),
+		ofKey: limiter("key", "for this API key"), ofKeyRefused: limiter("key", "for this API key"),
+	}
 	e.keys = publickeys.NewSigners(e.signer)
 	return e
 }
@@ -189,10 +194,14 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	if err != nil {
 		return exchangeBody{}, err
 	}
-	if err := e.ofKey.limit(c, key.ID); err != nil {
+	subject := e.subject(c, key, claims)
+	limit := e.ofKey
+	if subject.Check(key.TrustPins) != "" {
+		limit = e.ofKeyRefused
+	}
+	if err := limit.limit(c, key.ID); err != nil {
 		return exchangeBody{}, err
 	}
-	subject := e.subject(c, key, claims)
 	reason, err := query(e.site, c, 0, func(ctx context.Context) (string, error) { return e.Store.API.Exchange(ctx, key, subject) })
 	if err != nil {
 		return exchangeBody{}, err
@@ -279,7 +288,7 @@ func readExchange(c *gin.Context) (keyID uuid.UUID, token *workload.Token, err e
 		return uuid.Nil, nil, err
 	}
 	for name, values := range form {
-		if len(values) > 1 {
+		if len(values) > 1 && name != "resource" && name != "audience" { // RFC 8693, section 2.1
 			return uuid.Nil, nil, malformed(fmt.Sprintf("The parameter %.50q must not be repeated.", name))
 		}
 	}

@@ -275,8 +275,11 @@ func TestMalformedExchanges(t *testing.T) {
 		if !strings.Contains(metadata, `"token_endpoint":"`+issuer+`/oauth/token"`) || !strings.Contains(metadata, `"token_endpoint_auth_methods_supported":["none"]`) {
 			t.Error(metadata)
 		}
-		accepted, _ := e.exchange(change("subject_token_type", "urn:ietf:params:oauth:token-type:id_token"))
-		accepted.Is(http.StatusOK)
+		accepted := change("subject_token_type", "urn:ietf:params:oauth:token-type:id_token")
+		// Both may be repeated (RFC 8693, section 2.1).
+		accepted["audience"], accepted["resource"] = []string{"a", "b"}, []string{"https://a.example.com", "https://b.example.com"}
+		response, _ := e.exchange(accepted)
+		response.Is(http.StatusOK)
 	})
 }
 
@@ -400,6 +403,30 @@ func TestRateOfExchangesOfAKey(t *testing.T) {
 	other := e.trusting(e.rule())
 	response, _ = e.exchange(exchangeForm(other.ID.String(), e.issuer.Token(e.job())))
 	response.Is(http.StatusOK)
+}
+
+// Anyone may have an old token of the workload, or a token of the issuer for something else. Those
+// count for the key in a limit of their own.
+func TestRefusedExchangesDoNotUseUpTheLimitOfTheKey(t *testing.T) {
+	t.Parallel()
+	e := newExchangeService(t, modelstest.SQLiteURL(t))
+	key := e.trusting(e.rule())
+	from := func(address, token string, status int) {
+		t.Helper()
+		response, body := e.exchange(exchangeForm(key.ID.String(), token), "X-Forwarded-For: "+address)
+		if response.Is(status); status == http.StatusTooManyRequests && (body.Error != "temporarily_unavailable" || response.Header.Get("Retry-After") == "") {
+			t.Errorf("%s, Retry-After %s", response.Body, response.Header.Get("Retry-After"))
+		}
+	}
+	expired, foreign := e.job(), e.job()
+	expired["exp"] = e.clock.Now().Unix()
+	foreign["repository"] = "eve/site"
+	for i := range 30 {
+		from(fmt.Sprintf("192.0.2.%d", i%2), e.issuer.Token(expired), http.StatusBadRequest)
+		from(fmt.Sprintf("192.0.2.%d", i%2), e.issuer.Token(foreign), http.StatusBadRequest)
+	}
+	from("198.51.100.1", e.issuer.Token(expired), http.StatusTooManyRequests)
+	from("198.51.100.2", e.issuer.Token(e.job()), http.StatusOK)
 }
 
 func TestPastedKeys(t *testing.T) {

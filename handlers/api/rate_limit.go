@@ -64,6 +64,13 @@ func (l *rateLimiter) limit(c *gin.Context, id uuid.UUID) error {
 	return limited
 }
 
+// giveBack returns a request that limit has taken from the bucket of the caller with this id.
+func (l *rateLimiter) giveBack(id uuid.UUID) {
+	if l != nil {
+		l.Return(id)
+	}
+}
+
 // addressID returns the id of the bucket of the network of an address. All unknown addresses share
 // one.
 func addressID(address string) uuid.UUID {

@@ -150,23 +150,32 @@ func TestWidgetTokensOfAnAccountShareALimit(t *testing.T) {
 	})
 }
 
-// An expired token is refused, but costs a check of its signature.
-func TestExpiredWidgetTokensCountForTheAccount(t *testing.T) {
+// Refused tokens count for themselves only, so that whoever has old tokens of an account cannot lock
+// it out.
+func TestRefusedWidgetTokensDoNotCountForTheAccount(t *testing.T) {
 	eachChanged(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
-		stranger := s.customer()
-		expired := make([]string, 20)
-		for n := range expired {
-			expired[n] = s.token(c)
-			s.clock.Advance(time.Second)
+		tokens := func(of customer) []string {
+			issued := make([]string, 21)
+			for n := range issued {
+				issued[n] = s.token(of)
+				s.clock.Advance(time.Second)
+			}
+			return issued
 		}
+		expired := tokens(c)
 		s.clock.Advance(time.Hour)
-		token, other := s.token(c), s.token(stranger)
-		for _, token := range expired {
-			s.get(authorizeWidget, bearer(token)).is(http.StatusUnauthorized).has("X-Error-Reason", "token_expired")
+		ended := c
+		ended.key, ended.secret = s.generateKey(c.accountID)
+		revoked, good := tokens(ended), tokens(c)
+		s.revoke(ended)
+		for n := range good {
+			s.get(authorizeWidget, bearer(expired[n])).is(http.StatusUnauthorized).has("X-Error-Reason", "token_expired")
+			s.get(authorizeWidget, bearer(revoked[n])).is(http.StatusUnauthorized).has("X-Error-Reason", "token_revoked")
+			s.get(authorizeWidget+"?agentId="+uuid.NewString(), bearer(good[n])).is(http.StatusForbidden)
 		}
+		s.get(authorizeWidget, bearer(s.token(c))).is(http.StatusOK)
+		// A check of the signature costs time too.
 		s.get(authorizeWidget, bearer(expired[0])).fails(http.StatusTooManyRequests, "RATE_LIMITED").says("TokenRateLimited", "token")
-		s.get(authorizeWidget, bearer(token)).fails(http.StatusTooManyRequests, "RATE_LIMITED").says("TokenRateLimited", "account")
-		s.get(authorizeWidget, bearer(other)).is(http.StatusOK)
 	})
 }
 
