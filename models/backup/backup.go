@@ -76,7 +76,8 @@ func Record(ctx context.Context, databaseURL string, began time.Time) error {
 	if err != nil {
 		return err
 	}
-	row := map[string]any{"began_at": began.UTC().Truncate(time.Second)}
+	// SQLite would number a row without only_row.
+	row := map[string]any{"only_row": true, "began_at": began.UTC().Truncate(time.Second)}
 	_, err = db.Portal.NewInsert().Model(&row).TableExpr("last_backup").
 		On("CONFLICT (only_row) DO UPDATE").Set("began_at = excluded.began_at").Exec(ctx)
 	return errors.Join(database.Failed("record the backup", err), db.Close())
