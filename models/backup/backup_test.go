@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -21,6 +22,8 @@ import (
 	"portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/webhook"
+	"portal/models/widget"
+	"portal/models/workload"
 )
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
@@ -300,8 +303,12 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		return func() {
 				modelstest.Must(t, hooks.Remove(t.Context(), d.account.ID, ids[1], models.Operator()))
 				modelstest.Must(t, hooks.Disable(t.Context(), d.account.ID, ids[2], models.Operator()))
+				d.exec(t, "UPDATE webhook_endpoints SET event_groups = '[\"calls\"]' WHERE id = ?", ids[0])
 			}, func(t *testing.T) {
 				kept := modelstest.Value(find(ids[0]))(t)
+				if !slices.Equal(kept.Groups, []models.EventGroup{models.GroupCalls}) {
+					t.Errorf("the endpoint gets %q", kept.Groups)
+				}
 				if _, err := find(ids[1]); !errors.Is(err, models.ErrWebhookNotFound) {
 					t.Errorf("the removed endpoint: %v", err)
 				}
@@ -465,6 +472,174 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				}
 			}
 	},
+	// The access tokens of a restored rule end, also those of the rule that stays.
+	"trust rule": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		before := d.workload(t, trusted("main", "feature"))
+		var after models.Key
+		return func() {
+				after = modelstest.Value(d.Keys.SetTrust(t.Context(), d.account.ID, before.ID, "", trusted("main"), models.Operator()))(t)
+			}, func(t *testing.T) {
+				key := modelstest.Value(d.API.WorkloadKey(t.Context(), before.ID))(t)
+				if !key.Trust.Equal(trusted("main")) {
+					t.Errorf("the rule is %s", key.Trust)
+				}
+				for name, version := range map[string]uuid.UUID{"backup": *before.TrustVersion, "current": *after.TrustVersion} {
+					claims := widget.AccessClaims{AccountID: d.account.ID, KeyID: key.ID, Rule: version}
+					if _, err := d.API.AuthenticateAccess(t.Context(), claims, models.Source{}); !errors.Is(err, models.ErrTrustChanged) {
+						t.Errorf("an access token of the %s rule: %v", name, err)
+					}
+				}
+			}
+	},
+	"exchanged token": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		id := d.workload(t, trusted("main")).ID
+		pins := map[string]string{"repository_id": "1"}
+		exchange := func(t *testing.T) string {
+			key := modelstest.Value(d.API.WorkloadKey(t.Context(), id))(t)
+			return modelstest.Value(d.API.Exchange(t.Context(), key, models.Subject{
+				Issuer: key.Trust.Issuer, ID: "job 1", ExpiresAt: time.Now().Add(time.Hour), Pins: pins,
+				Check: func(map[string]string) string { return "" },
+			}))(t)
+		}
+		return func() {
+				if reason := exchange(t); reason != "" {
+					t.Error(reason)
+				}
+			}, func(t *testing.T) {
+				if key := modelstest.Value(d.API.WorkloadKey(t.Context(), id))(t); !maps.Equal(key.TrustPins, pins) {
+					t.Errorf("the pins are %v", key.TrustPins)
+				}
+				if reason := exchange(t); reason != "the token was used before" {
+					t.Errorf("a replay: %q", reason)
+				}
+			}
+	},
+	"answered challenge": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		return func() {
+				d.exec(t, "INSERT INTO used_challenges (challenge_hash, expires_at) SELECT email_hash, created_at FROM users WHERE account_id = ?", d.account.ID)
+			}, func(t *testing.T) {
+				d.count(t, 1, "SELECT count(*) FROM used_challenges WHERE challenge_hash = (SELECT email_hash FROM users WHERE account_id = ?)", d.account.ID)
+			}
+	},
+	// The backup is of the time when the key was about to be revoked.
+	"used key": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		id := d.workload(t, trusted("main")).ID
+		long := time.Now().Add(-100 * models.Day)
+		must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, 30*models.Day, models.Operator()))
+		d.exec(t, `UPDATE api_keys SET created_at = ?0, unused_policy = 0, unused_check_at = ?0, unused_since = ?0, unused_warned_at = ?0,
+			unused_warnings = 2, unused_mailed = 2 WHERE id = ?1`, long, id)
+		use := func(at time.Time) {
+			d.exec(t, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES (?, ?) ON CONFLICT (api_key_id) DO UPDATE SET used_at = excluded.used_at", id, at)
+		}
+		use(long)
+		return func() { use(time.Now()) }, func(t *testing.T) {
+			must(t, d.Keys.RevokeUnused(t.Context()))
+			key := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)
+			if key.RevokedAt != nil || key.LastUsedAt == nil || time.Since(*key.LastUsedAt) > time.Hour {
+				t.Errorf("revoked %v, %q; last used %v", key.RevokedAt, key.RevocationReason, key.LastUsedAt)
+			}
+		}
+	},
+	"shorter lifetime of unused keys": unusedLifetimes(90*models.Day, 30*models.Day),
+	"longer lifetime of unused keys":  unusedLifetimes(30*models.Day, 90*models.Day),
+	"no lifetime of unused keys":      unusedLifetimes(30*models.Day, 0),
+	// What the customer pays for and what limits count. A call that the portal has ended stays so.
+	"calls": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
+		key, _ := d.generate(t, "prod")
+		listed := time.Now().Add(-models.Day).Truncate(time.Second)
+		call := func(room string) {
+			d.exec(t, "INSERT INTO calls (id, account_id, agent_id, api_key_id, room_id, room_name, started_at, exact) VALUES (?, ?, ?, ?, ?, ?, ?, TRUE)",
+				uuid.New(), d.account.ID, agent.ID, key, room, room, listed.Add(-time.Hour))
+		}
+		rooms := []string{"ended " + key.String(), "lost " + key.String(), "again " + key.String(), "new " + key.String()}
+		for _, room := range rooms[:3] {
+			call(room)
+		}
+		d.exec(t, "UPDATE call_rounds SET listed_at = ?", listed)
+		d.exec(t, "INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES (?, ?, 3, 60)", key, listed.Truncate(models.Day))
+		return func() {
+				d.exec(t, "UPDATE calls SET ended_at = ?, end_reason = 'ended_in_portal' WHERE room_id = ?", time.Now(), rooms[0])
+				d.exec(t, "DELETE FROM calls WHERE room_id IN (?, ?)", rooms[1], rooms[2])
+				call(rooms[2])
+				call(rooms[3])
+				d.exec(t, "UPDATE call_totals SET calls = 4, seconds = 10 WHERE subject_id = ?", key)
+				d.exec(t, "INSERT INTO limit_notices (subject_id, month, percent) VALUES (?, ?, 80)", key, listed.Truncate(models.Day))
+			}, func(t *testing.T) {
+				d.count(t, 4, "SELECT count(*) FROM calls WHERE api_key_id = ?", key)
+				d.count(t, 1, "SELECT count(*) FROM calls WHERE ended_at IS NOT NULL AND room_id = ?", rooms[0])
+				// If it is not listed again, it has ended soon after the backup.
+				d.count(t, 1, "SELECT count(*) FROM calls WHERE ended_at IS NULL AND unseen_since = ? AND room_id = ?", listed, rooms[1])
+				d.count(t, 1, "SELECT count(*) FROM call_totals WHERE calls = 4 AND seconds = 60 AND subject_id = ?", key)
+				d.count(t, 1, "SELECT count(*) FROM limit_notices WHERE subject_id = ?", key)
+			}
+	},
+	"limits of mails and passwords": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		return func() {
+				d.exec(t, "INSERT INTO recent_mails (id, kind, account_id, email_hash, at) SELECT id, 'test', account_id, email_hash, created_at FROM users WHERE account_id = ?", d.account.ID)
+				d.exec(t, "INSERT INTO sign_in_failures (id, subject, at) SELECT id, email_hash, created_at FROM users WHERE account_id = ?", d.account.ID)
+			}, func(t *testing.T) {
+				d.count(t, 1, "SELECT count(*) FROM recent_mails WHERE account_id = ?", d.account.ID)
+				d.count(t, 1, "SELECT count(*) FROM sign_in_failures AS f JOIN users AS u ON u.id = f.id WHERE u.account_id = ?", d.account.ID)
+			}
+	},
+	// The portal's own notes are about the servers that run, not about the state.
+	"notes of the instances": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		note := func(at time.Time, passwordsOff bool, secret string) {
+			d.exec(t, "DELETE FROM last_start")
+			d.exec(t, "DELETE FROM secret_check")
+			d.exec(t, "INSERT INTO last_start (passwords_off) VALUES (?)", passwordsOff)
+			d.exec(t, "INSERT INTO secret_check (current) VALUES (?)", []byte(secret))
+			must(t, backup.Record(t.Context(), d.url, at))
+		}
+		now := time.Now().UTC().Truncate(time.Second)
+		note(now.Add(-models.Day), true, "old")
+		return func() { note(now, false, "new") }, func(t *testing.T) {
+			d.count(t, 1, "SELECT count(*) FROM last_start WHERE NOT passwords_off")
+			d.count(t, 1, "SELECT count(*) FROM secret_check WHERE current = ?", []byte("new"))
+			d.count(t, 1, "SELECT count(*) FROM last_backup WHERE began_at = ?", now)
+		}
+	},
+}
+
+// unusedLifetimes is a change of the account's choice for unused keys. The stricter one stays.
+func unusedLifetimes(before, after time.Duration) func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+	return func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		set := func(lifetime time.Duration) {
+			must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, lifetime, models.Operator()))
+		}
+		set(before)
+		return func() { set(after) }, func(t *testing.T) {
+			account := modelstest.Value(d.Accounts.Find(t.Context(), d.account.ID))(t)
+			if got := d.Keys.UnusedLifetime(account); got != 30*models.Day {
+				t.Errorf("%s", models.UnusedText(got))
+			}
+		}
+	}
+}
+
+// trusted returns a trust rule for jobs in these environments.
+func trusted(environments ...string) workload.Rule {
+	return workload.Rule{
+		Provider: workload.GitHub, Issuer: "https://token.actions.githubusercontent.com", Audience: "https://portal.example.com",
+		Claims: map[string][]string{"repository": {"acme/site"}, "environment": environments},
+	}
+}
+
+func (d deployment) workload(t *testing.T, rule workload.Rule) models.Key {
+	t.Helper()
+	key, _, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, models.Operator())
+	must(t, err)
+	return key
+}
+
+// count checks the result of a query.
+func (d deployment) count(t *testing.T, want int, query string, args ...any) {
+	t.Helper()
+	var got int
+	if err := modelstest.OpenDatabase(t, d.url).NewRaw(query, args...).Scan(t.Context(), &got); err != nil || got != want {
+		t.Errorf("%s: %d, %v, want %d", query, got, err, want)
+	}
 }
 
 func (d deployment) add(t *testing.T, email string) models.User {
@@ -498,6 +673,7 @@ func TestRestoreErasesAgain(t *testing.T) {
 		ctx := t.Context()
 		d := deploy(t, url)
 		bob := modelstest.Value(d.People.Add(ctx, d.account.ID, models.NewUser{Email: "bob@example.com", Role: models.RoleMember}, models.Operator()))(t)
+		modelstest.Value(d.SignIn.Start(ctx, bob, models.Client{}))(t)
 		eve := d.as(t, "eve@example.com")
 		before := d.backUp(t)
 		must(t, d.Accounts.SetDisabled(ctx, eve.account.ID, true, models.Operator()))
@@ -509,7 +685,7 @@ func TestRestoreErasesAgain(t *testing.T) {
 		if _, err := d.Accounts.Find(ctx, eve.account.ID); !errors.Is(err, models.ErrAccountNotFound) {
 			t.Errorf("the restore shows the erased account: %v", err)
 		}
-		if user := modelstest.Value(d.People.Find(ctx, d.account.ID, bob.ID))(t); user.Email != models.ErasedName || user.RemovedAt == nil {
+		if user := modelstest.Value(d.People.Find(ctx, d.account.ID, bob.ID))(t); user.Email != models.ErasedName || user.RemovedAt == nil || user.LastSignInAt != nil {
 			t.Errorf("the restore shows the erased user: %+v", user)
 		}
 		must(t, d.Erasures.Finish(ctx))

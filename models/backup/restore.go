@@ -34,11 +34,10 @@ type Restored struct {
 }
 
 // Restore replaces the database with a backup. It ends all sessions, renews the authentication
-// epoch and records an activity in each account. Users and accounts keep the emails, the passwords,
-// the factors, the roles and the disabled state of the current database. Users and agents that were
-// removed stay removed, and identities that were disconnected stay disconnected. Users who are not
-// in the current database are disabled. What was erased after the backup is hidden; afterwards the
-// caller calls [models.Erasures.Finish].
+// epoch and records an activity in each account. The list of tables says what stays of the current
+// database: access that was withdrawn after the backup does not come back. Users who are not in the
+// current database are disabled. What was erased after the backup is hidden; afterwards the caller
+// calls [models.Erasures.Finish].
 //
 // Restore is atomic: other processes may use the database meanwhile, and see either the old state
 // or the new one. With [KeepUnrevokedKeys] and no current database, it returns

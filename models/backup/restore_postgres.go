@@ -65,20 +65,25 @@ func checkDump(ctx context.Context, program, file string) error {
 // block later ones, so that nobody can revoke a key between the comparison and the restored state.
 // They fail if an object that is not the portal's depends on its tables.
 func (r restoring) beginPostgres() (string, error) {
-	tables, err := createdNames("TABLE")
-	if err != nil {
-		return "", err
-	}
 	functions, err := createdNames("FUNCTION")
 	if err != nil {
 		return "", err
 	}
-	tables = append(tables, "applied_migrations")
+	names := make([]string, len(tables))
+	for i, table := range tables {
+		names[i] = table.name
+	}
 	read := ""
 	if r.compared {
-		// The portal's transactions lock the tables in the same order.
-		read = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, calls, call_totals, erasures, auth_epoch IN ACCESS EXCLUSIVE MODE;" +
-			r.readCurrent("")
+		// The portal's transactions lock these tables in the same order. What is read from
+		// the others must not change either.
+		locked := []string{"accounts", "users", "agents", "api_keys", "sessions", "activities", "calls", "call_totals", "erasures", "auth_epoch"}
+		for _, table := range tables {
+			if !slices.Contains(locked, table.name) {
+				locked = append(locked, table.name)
+			}
+		}
+		read = "LOCK TABLE " + strings.Join(locked, ", ") + " IN ACCESS EXCLUSIVE MODE;" + r.readCurrent("")
 	}
 	return fmt.Sprintf(`
 BEGIN;
@@ -88,7 +93,7 @@ SELECT pg_advisory_xact_lock(%d);
 %s
 DROP TABLE IF EXISTS %s;
 DROP FUNCTION IF EXISTS %s;
-`, database.MigrationLock, read, strings.Join(tables, ", "), strings.Join(functions, ", ")), nil
+`, database.MigrationLock, read, strings.Join(names, ", "), strings.Join(functions, ", ")), nil
 }
 
 // createdNames returns the names of the tables or functions that the migrations create.
@@ -116,9 +121,10 @@ func createdNames(kind string) ([]string, error) {
 // commitPostgres returns the statements after the dump.
 func (r restoring) commitPostgres() string {
 	statements, count := r.secure(expressions{
-		epoch:  "random_epoch()",
-		id:     r.newID("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid"),
-		noHash: "uuid_send(id)",
+		epoch:   "random_epoch()",
+		id:      r.newID("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid"),
+		version: "gen_random_uuid()",
+		noHash:  "uuid_send(id)",
 	})
 	if !r.compared {
 		statements = r.readCurrent("") + statements

@@ -91,8 +91,10 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 	}
 	err = conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		statements, count := r.secure(expressions{
-			epoch:  "randomblob(16)",
-			id:     r.newID("lower('%s-%s-7' || substr(hex(randomblob(2)), 2) || '-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))"),
+			epoch: "randomblob(16)",
+			id:    r.newID("lower('%s-%s-7' || substr(hex(randomblob(2)), 2) || '-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))"),
+			version: "lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || " +
+				"'-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))",
 			noHash: "CAST(id AS BLOB)",
 		})
 		if _, err := tx.ExecContext(ctx, statements); err != nil {
