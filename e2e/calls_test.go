@@ -33,11 +33,13 @@ func TestCallsOfABrowserAreExactWithWebhooks(t *testing.T) {
 	w.Press("Space")
 	w.ExpectStatus(`The call has ended`)
 	expect("the call has ended", "end_reason = 'visitor_left' AND exact", 1)
+	expect("a visitor may come back", "NOT final", 1)
 
 	w.Talk()
 	w.ExpectStatus(`You are in the call`)
 	expect("another call has begun", "ended_at IS NULL AND exact", 1)
 	site.customer.revokeOnly(t)
 	w.AwaitEnd()
-	expect("the call has ended by the revocation", "end_reason = 'key_revoked' AND exact", 1)
+	expect("LiveKit has finished the first room", "end_reason = 'visitor_left' AND final", 1)
+	expect("the call has ended by the revocation", "end_reason = 'key_revoked' AND exact AND final", 1)
 }

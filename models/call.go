@@ -64,9 +64,12 @@ type Call struct {
 	EndedAt   *time.Time // when the last visitor left; nil: the call goes on
 	EndReason EndReason  `bun:",nullzero"` // set with EndedAt
 	Exact     bool       // LiveKit has reported StartedAt and, if it is set, EndedAt
+	Final     bool       // the call cannot go on, and nothing changes any more
 
-	Ending EndReason `bun:",nullzero"` // why the portal ends the call, before it does
-	// The last list with somebody in the room, if a later one was without.
+	// Why the portal ends the call, before it does. It does not go on after that.
+	Ending EndReason `bun:",nullzero"`
+	// Of an open call, the last list with somebody in the room, if a later one was without. Of
+	// an ended call, the first list without the room, or when LiveKit finished it.
 	UnseenSince *time.Time
 	// By identity; empty: only lists have seen the call.
 	Visitors   []callVisitor `bun:",nullzero"`
@@ -128,17 +131,18 @@ func (c *Call) exactEnd() bool {
 	return len(c.Visitors) > 0 && !slices.ContainsFunc(c.Visitors, func(v callVisitor) bool { return v.Left == nil })
 }
 
-// join merges the report that a visitor has connected. If the report is stale, an ended call stays
-// ended.
+// join merges the report that a visitor has connected. If the report is stale or the portal has
+// ended the call, an ended call stays ended.
 func (c *Call) join(v livekit.Visitor, stale bool) {
 	i := c.visitor(v.Identity)
 	known := i >= 0
 	newer := !known || cmp.Or(v.JoinedAt.Compare(c.Visitors[i].Joined), cmp.Compare(v.ID, c.Visitors[i].ID)) > 0
+	again := newer && !c.Open() && !v.JoinedAt.Before(*c.EndedAt)
 	switch {
-	case !known && len(c.Visitors) >= maxCallVisitors, newer && stale && !c.Open():
+	case c.Final, !known && len(c.Visitors) >= maxCallVisitors, newer && stale && !c.Open(), again && c.Ending != "":
 		return
-	case newer && (c.exactEnd() || !c.Open() && !v.JoinedAt.Before(*c.EndedAt)):
-		c.EndedAt, c.Ending = nil, "" // the visitor comes back
+	case c.Ending == "" && (again || newer && c.exactEnd()):
+		c.EndedAt, c.UnseenSince = nil, nil // the visitor comes back
 	}
 	if !known {
 		c.Visitors = append(c.Visitors, callVisitor{Identity: v.Identity, UserID: v.UserID, First: v.JoinedAt})
@@ -148,6 +152,8 @@ func (c *Call) join(v livekit.Visitor, stale bool) {
 	visitor.First = earlier(visitor.First, v.JoinedAt)
 	if newer {
 		visitor.Joined, visitor.ID, visitor.Left, visitor.Reason = v.JoinedAt, v.ID, nil, ""
+	}
+	if newer && c.Open() {
 		c.UnseenSince = nil
 	}
 	c.derive()
@@ -163,7 +169,7 @@ func (c *Call) visitor(identity string) int {
 func (c *Call) leave(v livekit.Visitor, at time.Time) {
 	c.join(v, false)
 	i := c.visitor(v.Identity)
-	if i < 0 || c.Visitors[i].ID != v.ID || c.Visitors[i].Left != nil {
+	if i < 0 || c.Visitors[i].ID != v.ID || c.Visitors[i].Left != nil || c.Final {
 		return
 	}
 	c.Visitors[i].Left, c.Visitors[i].Reason = &at, cmp.Or(disconnections[v.Reason], EndUnknown)
@@ -205,6 +211,60 @@ func (c *Call) derive() {
 	}
 }
 
+// finish merges the report that LiveKit has finished the room. If the ends of visitors are not
+// reported yet, the call waits for these reports.
+func (c *Call) finish(at time.Time) {
+	if c.Open() {
+		last := at
+		if c.UnseenSince != nil {
+			last = earlier(last, *c.UnseenSince)
+		}
+		c.end(last, cmp.Or(c.Ending, EndUnknown))
+	}
+	switch {
+	case c.exactEnd():
+		c.Final = true
+	case !c.Final:
+		c.UnseenSince = &at
+	}
+}
+
+const (
+	// lateEvents is how long LiveKit tries to send an event.
+	lateEvents = 15 * time.Second
+	// lastFinal is how long after its end a call is final, although LiveKit still has its room
+	// or is away.
+	lastFinal = 75 * time.Second
+)
+
+// settled reports whether an ended call cannot go on. If LiveKit has not reported the end, it waits
+// for the report.
+func (c *Call) settled(now time.Time, listed bool) bool {
+	ended := now.Sub(*c.EndedAt)
+	switch {
+	case ended >= lastFinal:
+		return true
+	case c.Ending != "":
+		return c.exactEnd() || ended >= lateEvents
+	case listed || c.UnseenSince == nil:
+		return false
+	case c.exactEnd():
+		return now.Sub(*c.UnseenSince) >= listGap
+	default:
+		return now.Sub(*c.UnseenSince) >= lateEvents
+	}
+}
+
+// resume lets an ended call go on, because a list still has somebody in its room.
+func (c *Call) resume() {
+	for i, v := range c.Visitors {
+		if v.Left != nil && c.exactEnd() && !v.Left.Before(*c.EndedAt) {
+			c.Visitors[i].Left, c.Visitors[i].Reason = nil, "" // LiveKit's report has been lost
+		}
+	}
+	c.EndedAt, c.EndReason, c.UnseenSince, c.Exact = nil, "", nil, len(c.Visitors) > 0
+}
+
 // end ends the call at a time that LiveKit has not reported.
 func (c *Call) end(at time.Time, reason EndReason) {
 	at = later(at, c.StartedAt)
@@ -229,12 +289,13 @@ type CallElement struct {
 	Seconds   int64      `json:"seconds"` // until now while the call goes on
 	EndReason *EndReason `json:"endReason"`
 	Exact     bool       `json:"exact"`
+	Final     bool       `json:"final"` // nothing changes any more
 }
 
 // Element returns the call as customers get it at a time.
 func (c *Call) Element(now time.Time) CallElement {
 	e := CallElement{
-		ID: c.ID, AgentID: c.AgentID, KeyID: c.KeyID, UserID: c.UserID, StartedAt: c.StartedAt.UTC(), Seconds: c.Seconds(now), Exact: c.Exact,
+		ID: c.ID, AgentID: c.AgentID, KeyID: c.KeyID, UserID: c.UserID, StartedAt: c.StartedAt.UTC(), Seconds: c.Seconds(now), Exact: c.Exact, Final: c.Final,
 	}
 	if c.EndedAt != nil {
 		at, reason := c.EndedAt.UTC(), c.EndReason

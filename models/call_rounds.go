@@ -46,6 +46,11 @@ const (
 	unseenFor = 2*busyInterval - roundTick
 	// settling is the time after which LiveKit's lists count a visitor who has come or left.
 	settling = 10 * time.Second
+	// emptyRoom is longer than LiveKit keeps a room after the last visitor has left.
+	emptyRoom = 30 * time.Second
+	// closing is how long after its end the room of a call is deleted, because a server may
+	// keep rooms for longer.
+	closing = time.Minute
 	// maxRoomsOfKey limits the rooms of a key that a round reads: the oldest.
 	maxRoomsOfKey = 10_000
 	// endedCallsInterval is the shortest time between two activities about the ended calls of
@@ -70,7 +75,7 @@ type callRound struct {
 	Now          time.Time `bun:",scanonly"`
 	CurrentEpoch []byte    `bun:",scanonly"`
 	Expired      bool      `bun:",scanonly"` // a key has expired since CheckedAt
-	Open         bool      `bun:",scanonly"` // a call goes on
+	Open         bool      `bun:",scanonly"` // a call goes on, or its visitor may come back
 }
 
 // runRegularly runs rounds until ctx ends. Because the next round tries again, it logs only the
@@ -121,13 +126,14 @@ func (c *Calls) runRound(ctx context.Context, early bool) (ran bool, err error) 
 	if changed {
 		next.WatchUntil = round.Now.Add(watchLife)
 	}
+	settleErr := c.settleOverdue(ctx, round.Now)
 	listing, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	rooms, err := c.liveKit.Rooms(listing)
 	if err != nil {
 		// Nothing is known, so the epoch stays as it was seen by the last complete round.
 		next.CheckedAt, next.Epoch = round.CheckedAt, round.Epoch
-		return true, errors.Join(err, c.endRound(ctx, next))
+		return true, errors.Join(err, settleErr, c.endRound(ctx, next))
 	}
 	listed := round.Now.Add(time.Since(started))
 	next.ListedAt = &listed
@@ -138,7 +144,18 @@ func (c *Calls) runRound(ctx context.Context, early bool) (ran bool, err error) 
 	case !busy && !listed.Before(next.WatchUntil):
 		next.DueAt = listed.Add(idleInterval - roundEarly)
 	}
-	return true, errors.Join(err, c.endRound(ctx, next))
+	return true, errors.Join(err, settleErr, c.endRound(ctx, next))
+}
+
+// settleOverdue makes ended calls final although LiveKit still has their rooms or is away.
+func (c *Calls) settleOverdue(ctx context.Context, now time.Time) error {
+	var ids []uuid.UUID
+	err := c.db.NewSelect().Model((*Call)(nil)).Column("id").Where("NOT call.final AND call.ended_at <= ?", now.Add(-lastFinal)).
+		OrderExpr("call.id").Limit(maintenanceBatch).Scan(ctx, &ids)
+	if err != nil {
+		return failed("find ended calls", err)
+	}
+	return c.change(ctx, ids, func(call *Call) { call.Final = call.Final || !call.Open() && call.settled(now, true) })
 }
 
 // beginRound takes the lease if a round is due. One statement says whether it is.
@@ -149,7 +166,7 @@ func (c *Calls) beginRound(ctx context.Context, early bool) (round callRound, du
 		Where("revoked_at IS NULL AND expires_at IS NOT NULL AND expires_at > r.checked_at AND expires_at <= ?", c.db.clock())
 	query := c.db.NewSelect().Model(&round).ColumnExpr("?TableColumns").
 		ColumnExpr("? AS now, e.value AS current_epoch, EXISTS (?) AS expired", c.db.clock(), expired).
-		ColumnExpr("EXISTS (?) AS open", c.db.NewSelect().Table("calls").ColumnExpr("1").Where("ended_at IS NULL")).
+		ColumnExpr("EXISTS (?) AS open", c.db.NewSelect().Table("calls").ColumnExpr("1").Where("NOT final")).
 		Join("CROSS JOIN auth_epoch AS e")
 	if err := c.db.onPrimary(query).Scan(ctx); err != nil {
 		return round, false, noRows(err, nil) // a standby
@@ -209,7 +226,7 @@ func (c *Calls) workOn(ctx context.Context, round callRound, listed time.Time, r
 	if recordErr := c.recordEnded(ctx); recordErr != nil {
 		err = errors.Join(err, failed("record ended calls", recordErr))
 	}
-	return len(w.open) > 0 || w.limits, err
+	return w.busy, err
 }
 
 // roundWork is the state of a round.
@@ -220,10 +237,11 @@ type roundWork struct {
 	now   time.Time // of the list, by the database's clock
 	rooms []livekit.Room
 
-	open   map[string]*Call // that go on, by the id of the room
-	ended  map[string]*Call // that have ended, though the room is in the list
-	access callAccess
-	limits bool // a limit is set
+	open    map[string]*Call // that go on, by the id of the room
+	ended   map[string]*Call // that have ended and are not final, or whose rooms are in the list
+	stopped map[string]*Call // that the portal has ended, by the name of a room with another call
+	access  callAccess
+	busy    bool // the next round is due soon
 }
 
 // read reads the calls that go on or whose rooms are in the list, and what decides whether they
@@ -231,18 +249,22 @@ type roundWork struct {
 func (w *roundWork) read(ctx context.Context) error {
 	return w.db.InTx(ctx, "read calls", func(ctx context.Context, tx Tx) error {
 		var calls []*Call
-		if err := tx.NewSelect().Model(&calls).Where("ended_at IS NULL").Scan(ctx); err != nil {
+		if err := tx.NewSelect().Model(&calls).Where("NOT final").Scan(ctx); err != nil {
 			return err
 		}
 		w.open, w.ended = map[string]*Call{}, map[string]*Call{}
 		for _, call := range calls {
-			w.open[call.RoomID] = call
+			if call.Open() {
+				w.open[call.RoomID] = call
+			} else {
+				w.ended[call.RoomID] = call
+			}
 		}
-		var other []string
+		var other, names []string
 		keys, agents := map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
 		for _, room := range w.rooms {
-			if w.open[room.ID] == nil {
-				other = append(other, room.ID)
+			if w.open[room.ID] == nil && w.ended[room.ID] == nil {
+				other, names = append(other, room.ID), append(names, room.Name)
 			}
 			keys[room.KeyID], agents[room.AgentID] = struct{}{}, struct{}{}
 		}
@@ -253,16 +275,21 @@ func (w *roundWork) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if w.stopped, err = stoppedCalls(ctx, tx, names, w.now); err != nil {
+			return err
+		}
 		if w.access, err = readCallAccess(ctx, tx, sortedSet(keys), sortedSet(agents)); err != nil {
 			return err
 		}
-		return tx.NewSelect().ColumnExpr("EXISTS (?) OR EXISTS (?)",
+		// The portal has ended a call whose token may be valid, or a limit is set.
+		return tx.NewSelect().ColumnExpr("EXISTS (?) OR EXISTS (?) OR EXISTS (?)",
+			tx.NewSelect().Table("calls").ColumnExpr("1").Where("ending IS NOT NULL AND ended_at > ?", w.now.Add(-watchLife)),
 			tx.NewSelect().Table("api_keys").ColumnExpr("1").Where("limits IS NOT NULL AND revoked_at IS NULL"),
-			tx.NewSelect().Table("accounts").ColumnExpr("1").Where("limits IS NOT NULL")).Scan(ctx, &w.limits)
+			tx.NewSelect().Table("accounts").ColumnExpr("1").Where("limits IS NOT NULL")).Scan(ctx, &w.busy)
 	})
 }
 
-// readEnded reads the calls that have ended in these rooms.
+// readEnded reads the final calls in these rooms.
 func (w *roundWork) readEnded(ctx context.Context, tx Tx, rooms []string) error {
 	for batch := range slices.Chunk(rooms, maintenanceBatch) {
 		var found []*Call
@@ -286,7 +313,7 @@ func sortedSet(ids map[uuid.UUID]struct{}) []uuid.UUID {
 }
 
 // mergeList inserts the calls that only the list has seen, continues those that it has seen again,
-// and ends those that are missing in two lists in a row.
+// ends those that are missing in two lists in a row, and makes them final if their rooms are.
 func (w *roundWork) mergeList(ctx context.Context) error {
 	listed, seen := map[string]bool{}, map[string]bool{}
 	var begun []Call
@@ -301,7 +328,7 @@ func (w *roundWork) mergeList(ctx context.Context) error {
 		switch open, ended := w.open[room.ID], w.ended[room.ID]; {
 		case open != nil && open.UnseenSince != nil, ended != nil && w.continues(ended):
 			changed = append(changed, cmp.Or(open, ended).ID)
-		case open == nil && ended == nil:
+		case open == nil && ended == nil && w.stopped[room.Name] == nil:
 			call := newCall(room, key.AccountID)
 			call.StartedAt = room.CreatedAt
 			begun = append(begun, call)
@@ -312,11 +339,18 @@ func (w *roundWork) mergeList(ctx context.Context) error {
 			changed = append(changed, call.ID)
 		}
 	}
+	for id, call := range w.ended {
+		if !call.Final && (!seen[id] || call.Ending != "") {
+			changed = append(changed, call.ID)
+		}
+	}
 	if err := w.insert(ctx, begun); err != nil {
 		return err
 	}
 	slices.SortFunc(changed, compareIDs)
-	return w.change(ctx, changed, func(call *Call) { w.see(call, seen) })
+	err := w.change(ctx, changed, func(call *Call) { w.see(call, listed, seen) })
+	w.busy = w.busy || len(w.open)+len(w.ended) > 0
+	return err
 }
 
 // insert inserts calls that no report has begun in the meantime.
@@ -338,15 +372,25 @@ func (w *roundWork) insert(ctx context.Context, begun []Call) error {
 	return nil
 }
 
-// see changes a call as the list of rooms with somebody in them says.
-func (w *roundWork) see(call *Call, seen map[string]bool) {
+// see changes a call as the list says: the rooms, and those with somebody in them.
+func (w *roundWork) see(call *Call, listed, seen map[string]bool) {
 	switch {
+	case call.Final:
 	case seen[call.RoomID] && !call.Open() && w.continues(call):
-		call.EndedAt, call.EndReason, call.Ending, call.Exact = nil, "", "", len(call.Visitors) > 0
+		call.resume()
 		w.open[call.RoomID] = call
+		delete(w.ended, call.RoomID)
+	case !call.Open():
+		switch {
+		case call.settled(w.now, listed[call.RoomID]):
+			call.Final = true
+		case listed[call.RoomID]:
+			call.UnseenSince = nil
+		case call.UnseenSince == nil:
+			call.UnseenSince = &w.now
+		}
 	case seen[call.RoomID]:
 		call.UnseenSince = nil
-	case !call.Open():
 	case call.UnseenSince == nil:
 		since := call.StartedAt
 		if w.round.ListedAt != nil {
@@ -355,7 +399,11 @@ func (w *roundWork) see(call *Call, seen map[string]bool) {
 		call.UnseenSince = &since
 	case w.round.ListedAt != nil && w.now.Sub(*w.round.ListedAt) >= listGap, w.now.Sub(*call.UnseenSince) >= unseenFor:
 		call.end(*call.UnseenSince, cmp.Or(call.Ending, EndUnknown))
+		if !listed[call.RoomID] {
+			call.UnseenSince = &w.now
+		}
 		delete(w.open, call.RoomID)
+		w.ended[call.RoomID] = call
 	}
 }
 
@@ -369,15 +417,18 @@ func (c *Call) lastReported() (at time.Time) {
 }
 
 // continues reports whether an ended call goes on, because a list has somebody in its room. What
-// LiveKit has reported wins over lists, and lists are late.
+// the portal has ended does not. What LiveKit has reported wins over lists, because lists are late,
+// unless LiveKit would have closed an empty room since.
 func (w *roundWork) continues(call *Call) bool {
-	return !call.exactEnd() && (call.Ending == "" || w.now.Sub(*call.EndedAt) >= settling)
+	return !call.Final && call.Ending == "" && (!call.exactEnd() || w.now.Sub(*call.EndedAt) >= emptyRoom)
 }
 
 // callEnd is a call that the portal ends.
 type callEnd struct {
 	call   Call // without an id if no list has seen it
 	reason EndReason
+	// end ends a room whose call has ended before; nil: a room with a call.
+	end func(ctx context.Context, name string) error
 }
 
 // ends returns the calls to end: those that may not go on, those that a user or an operator ends,
@@ -389,10 +440,10 @@ func (w *roundWork) ends(ctx context.Context) ([]callEnd, error) {
 		key := w.access.keys[call.KeyID]
 		switch reason := w.access.denies(call); {
 		case reason != "":
-			ends = append(ends, callEnd{*call, reason})
+			ends = append(ends, callEnd{call: *call, reason: reason})
 			continue
-		case call.Ending == EndedInPortal || call.Ending == EndedByOperator:
-			ends = append(ends, callEnd{*call, call.Ending})
+		case call.Ending != "":
+			ends = append(ends, callEnd{call: *call, reason: call.Ending})
 			continue
 		}
 		if !key.Limits.IsZero() {
@@ -405,19 +456,47 @@ func (w *roundWork) ends(ctx context.Context) ([]callEnd, error) {
 	for _, room := range w.rooms {
 		// Somebody may be in a new room, and may have come back into an old one.
 		key, known := w.access.keys[room.KeyID]
-		call := newCall(room, key.AccountID)
-		if call.StartedAt = room.CreatedAt; !known || w.open[room.ID] != nil || room.Empty && !room.New {
+		if !known || w.open[room.ID] != nil {
 			continue
 		}
+		call, stopped := newCall(room, key.AccountID), w.stopped[room.Name]
+		call.StartedAt = room.CreatedAt
 		if ended := w.ended[room.ID]; ended != nil {
 			call = *ended
+			if end := w.lingers(call, room); end != nil {
+				ends = append(ends, callEnd{call: call, end: end})
+				continue
+			}
 		}
-		if reason := w.access.denies(&call); reason != "" {
-			ends = append(ends, callEnd{call, reason})
+		if room.Empty && !room.New {
+			continue
+		}
+		switch reason := w.access.denies(&call); {
+		case reason != "":
+			ends = append(ends, callEnd{call: call, reason: reason})
+		case stopped != nil && w.ended[room.ID] == nil:
+			ends = append(ends, callEnd{call: call, end: func(ctx context.Context, name string) error {
+				_, err := w.liveKit.EndRoom(ctx, name)
+				return err
+			}})
 		}
 	}
 	beyond, err := w.beyondLimits(ctx, ofSubject)
 	return interleaved(append(ends, beyond...)), err
+}
+
+// lingers returns what to do about the room of an ended call; nil: nothing.
+func (w *roundWork) lingers(call Call, room livekit.Room) func(context.Context, string) error {
+	ago := w.now.Sub(*call.EndedAt)
+	switch {
+	case call.Ending != "" && (!room.Empty || ago < emptyRoom), call.Final && !room.Empty && ago >= settling:
+		// The visitor may have come back, although the call has ended. A list says so late.
+		return w.liveKit.DisconnectRoom
+	case room.Empty && ago >= closing:
+		return w.liveKit.CloseRoom
+	default:
+		return nil
+	}
 }
 
 // beyondLimits returns the calls that end because of a limit, each once.
@@ -445,7 +524,7 @@ func (w *roundWork) beyondLimits(ctx context.Context, ofSubject map[uuid.UUID][]
 	}
 	var ends []callEnd
 	for room, reason := range reasons {
-		ends = append(ends, callEnd{*w.open[room], reason})
+		ends = append(ends, callEnd{call: *w.open[room], reason: reason})
 	}
 	return ends, nil
 }
@@ -496,7 +575,7 @@ func interleaved(ends []callEnd) []callEnd {
 func (w *roundWork) endAll(ctx context.Context, ends []callEnd) error {
 	byReason := map[EndReason][]uuid.UUID{}
 	for _, end := range ends {
-		if w.open[end.call.RoomID] != nil && end.call.Ending != end.reason {
+		if end.end == nil && w.open[end.call.RoomID] != nil && end.call.Ending != end.reason {
 			byReason[end.reason] = append(byReason[end.reason], end.call.ID)
 		}
 	}
@@ -519,6 +598,9 @@ func (w *roundWork) endAll(ctx context.Context, ends []callEnd) error {
 	var unseen []Call
 	for _, end := range ends {
 		group.Go(func() error {
+			if end.end != nil {
+				return end.end(limited, end.call.RoomName)
+			}
 			ended, err := w.liveKit.EndRoom(limited, end.call.RoomName)
 			if !ended {
 				return err
@@ -529,6 +611,7 @@ func (w *roundWork) endAll(ctx context.Context, ends []callEnd) error {
 				known = append(known, end.call.ID)
 				return err
 			}
+			end.call.Ending = end.reason
 			end.call.end(w.now, end.reason)
 			unseen = append(unseen, end.call)
 			return err

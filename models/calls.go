@@ -53,7 +53,7 @@ func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
 		if err != nil || call == nil {
 			return err
 		}
-		wake = call.Open() && (key.limited() || access.denies(call) != "")
+		wake = call.Ending != "" && !e.Left && !e.Finished || call.Open() && (key.limited() || access.denies(call) != "")
 		return noteUsedMinutes(ctx, tx, key)
 	})
 	if err == nil && wake {
@@ -63,13 +63,16 @@ func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
 }
 
 // report merges an event into the call of its room, and returns the call, or nil if the event
-// begins none.
+// begins none. If the portal has ended another call in a room of that name, it returns that call.
 func (c *Calls) report(ctx context.Context, tx Tx, e livekit.Event, accountID uuid.UUID) (*Call, error) {
 	stale := tx.Now().Sub(e.CreatedAt) > staleEvent
 	merge := func(call *Call) {
-		if e.Left {
+		switch {
+		case e.Finished:
+			call.finish(e.CreatedAt)
+		case e.Left:
 			call.leave(e.Visitor, e.CreatedAt)
-		} else {
+		default:
 			call.join(e.Visitor, stale)
 		}
 	}
@@ -82,8 +85,12 @@ func (c *Calls) report(ctx context.Context, tx Tx, e livekit.Event, accountID uu
 			before, call := calls[0], calls[0].clone()
 			merge(&call)
 			return &call, saveCalls(ctx, tx, callChange{&before, &call})
-		case stale:
+		case stale || e.Finished:
 			return nil, nil //nolint:nilnil // no call
+		}
+		stopped, err := stoppedCalls(ctx, tx, []string{e.Room.Name}, tx.Now())
+		if err != nil || len(stopped) > 0 {
+			return stopped[e.Room.Name], err
 		}
 		call := newCall(e.Room, accountID)
 		merge(&call)
@@ -92,6 +99,24 @@ func (c *Calls) report(ctx context.Context, tx Tx, e livekit.Event, accountID uu
 		}
 		// Another transaction has inserted the call in the meantime.
 	}
+}
+
+// stoppedCalls returns the calls that the portal has ended, or is about to end, in rooms of these
+// names while their tokens may be valid.
+func stoppedCalls(ctx context.Context, db bun.IDB, names []string, now time.Time) (map[string]*Call, error) {
+	stopped := map[string]*Call{}
+	for batch := range slices.Chunk(names, maintenanceBatch) {
+		var found []*Call
+		err := db.NewSelect().Model(&found).Where("call.room_name IN (?) AND call.ending IS NOT NULL", bun.List(batch)).
+			Where("call.ended_at IS NULL OR call.ended_at > ?", now.Add(-watchLife)).Scan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, call := range found {
+			stopped[call.RoomName] = call
+		}
+	}
+	return stopped, nil
 }
 
 // Wake starts a round, unless one has just ended.
@@ -143,12 +168,16 @@ type callChange struct{ before, after *Call }
 func saveCalls(ctx context.Context, tx Tx, changes ...callChange) error {
 	changes = slices.DeleteFunc(changes, func(c callChange) bool { return reflect.DeepEqual(*c.before, *c.after) })
 	for _, change := range changes {
-		if call := change.after; call.Open() {
+		call := change.after
+		switch {
+		case call.Open():
 			call.Unrecorded = false
-		} else if change.before.Open() {
+		case change.before.Open():
 			call.Unrecorded = call.EndReason.byAccess()
 		}
-		err := tx.Update(ctx, change.after, "user_id", "started_at", "ended_at", "end_reason", "exact", "ending", "unseen_since", "visitors", "unrecorded")
+		// What the portal has ended does not go on, and LiveKit has reported the end.
+		call.Final = call.Final || call.Ending != "" && call.exactEnd()
+		err := tx.Update(ctx, call, "user_id", "started_at", "ended_at", "end_reason", "exact", "final", "ending", "unseen_since", "visitors", "unrecorded")
 		if err != nil {
 			return err
 		}
@@ -159,7 +188,7 @@ func saveCalls(ctx context.Context, tx Tx, changes ...callChange) error {
 	return addCallTotals(ctx, tx, changes)
 }
 
-// announce queues the events of calls that have started or ended.
+// announce queues the events of calls that have started, and of those whose end is final.
 func announce(ctx context.Context, tx Tx, changes []callChange) error {
 	for _, change := range changes {
 		call := change.after
@@ -167,7 +196,7 @@ func announce(ctx context.Context, tx Tx, changes []callChange) error {
 		if change.before == nil {
 			events = append(events, event{EventCallStarted, call.ID})
 		}
-		if !call.Open() && (change.before == nil || change.before.Open()) {
+		if call.Final && (change.before == nil || !change.before.Final) {
 			events = append(events, event{EventCallEnded, call.ID})
 		}
 		if err := tx.fanOut(ctx, GroupCalls, call.AccountID, events...); err != nil {
@@ -331,7 +360,7 @@ func (c *Calls) SecondsByDay(ctx context.Context, keyID uuid.UUID, first time.Ti
 
 // End ends one of the account's calls for a user, or for an operator any call if accountID is zero,
 // and records the activity. If LiveKit does not answer, the next round ends the call. If the call
-// has ended before, nothing happens. The error may be [ErrCallNotFound].
+// has ended before, it only cannot go on any more. The error may be [ErrCallNotFound].
 func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Call, error) {
 	reason := EndedInPortal
 	if actor.Kind == ActorOperator {
@@ -350,11 +379,12 @@ func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (
 			return found, cmp.Or(err, ErrCallNotFound)
 		}
 		call := calls[0]
-		if !call.Open() || call.Ending == reason {
+		if call.Final || call.Ending == reason {
 			return call, nil
 		}
+		before := call.clone()
 		call.Ending = reason
-		if err := tx.Update(ctx, &call, "ending"); err != nil {
+		if err := saveCalls(ctx, tx, callChange{&before, &call}); err != nil || !call.Open() {
 			return call, err
 		}
 		label, err := keyLabel(ctx, tx, call.KeyID)

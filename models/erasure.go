@@ -86,7 +86,7 @@ var columns = map[string]map[fate]string{
 	"erasing":          {kept: "account_id"},
 	"activity_repeats": {kept: "account_id user_id action period activity_id repeats elsewhere last_id last_at", replaced: "address"},
 	"calls": {
-		kept:     "id account_id agent_id api_key_id room_id started_at ended_at end_reason exact ending unseen_since unrecorded",
+		kept:     "id account_id agent_id api_key_id room_id started_at ended_at end_reason exact final ending unseen_since unrecorded",
 		ofOthers: "room_name user_id visitors",
 	},
 	"webhook_endpoints": {

@@ -58,10 +58,10 @@ func (s *Store) RunRound(ctx context.Context) (bool, error) { return s.Calls.run
 // list follows the one before it, or one with the room, after a gap.
 func EndedAfter(gaps ...time.Duration) (lists int) {
 	listed := time.Now()
-	w, call := roundWork{open: map[string]*Call{}, now: listed}, Call{StartedAt: listed.Add(-time.Hour)}
+	w, call := roundWork{open: map[string]*Call{}, ended: map[string]*Call{}, now: listed}, Call{StartedAt: listed.Add(-time.Hour)}
 	for i, gap := range gaps {
 		w.round.ListedAt, w.now = &listed, listed.Add(gap)
-		w.see(&call, nil)
+		w.see(&call, nil, nil)
 		if !call.Open() {
 			return i + 1
 		}

@@ -293,7 +293,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 var smallTables = []string{"auth_epoch", "call_rounds", "outbox"}
 
 // smallIndexes have only rows of what goes on now, or of enabled or just removed webhooks.
-var smallIndexes = regexp.MustCompile("webhook_endpoints_enabled|webhook_endpoints_removed|calls_open|calls_unrecorded|api_keys_limited|accounts_limited")
+var smallIndexes = regexp.MustCompile("webhook_endpoints_enabled|webhook_endpoints_removed|calls_open|calls_unsettled|calls_unrecorded|api_keys_limited|accounts_limited")
 
 // scans returns the parts of a statement's plan that read a whole table.
 func (f *fixture) scans(t *testing.T, statement string) []string {

@@ -137,7 +137,7 @@ func TestOperatorsListAndEndCalls(t *testing.T) {
 		}
 		s.operate(http.MethodGet, "/operator/calls?limit=2", "").is(http.StatusOK).into(&list)
 		first := list.Calls[0]
-		if len(list.Calls) != 2 || len(first) != 10 || first["accountId"] != c.accountID.String() || first["userId"] != "=1+1" ||
+		if len(list.Calls) != 2 || len(first) != 11 || first["final"] != false || first["accountId"] != c.accountID.String() || first["userId"] != "=1+1" ||
 			first["seconds"] != 30.0 || first["endReason"] != "visitor_left" || first["exact"] != true {
 			t.Errorf("calls: %v", list.Calls)
 		}

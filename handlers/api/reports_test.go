@@ -211,7 +211,7 @@ func TestUsageReport(t *testing.T) {
 		var calls struct{ Calls []map[string]any }
 		s.report(other, "a", now.Add(-40*time.Second), 30)
 		s.get("/api/calls", bearer(s.reportsKey(other))).is(http.StatusOK).into(&calls)
-		if len(calls.Calls) != 1 || len(calls.Calls[0]) != 9 || calls.Calls[0]["seconds"] != 30.0 {
+		if len(calls.Calls) != 1 || len(calls.Calls[0]) != 10 || calls.Calls[0]["seconds"] != 30.0 {
 			t.Errorf("calls %v", calls.Calls)
 		}
 	})

@@ -199,7 +199,7 @@ func (p *callPages) createEnd(c *gin.Context) error {
 }
 
 // callColumns are the names of the API's fields.
-var callColumns = []string{"id", "agentId", "keyId", "userId", "startedAt", "endedAt", "seconds", "endReason", "exact"}
+var callColumns = []string{"id", "agentId", "keyId", "userId", "startedAt", "endedAt", "seconds", "endReason", "exact", "final"}
 
 // export sends the account's calls as CSV, newest first, with one batch in memory at a time.
 func (p *callPages) export(c *gin.Context) error {
@@ -248,6 +248,6 @@ func callCells(call models.CallElement) []string {
 	}
 	return []string{
 		call.ID.String(), call.AgentID.String(), call.KeyID.String(), user, call.StartedAt.Format(time.RFC3339Nano), ended,
-		strconv.FormatInt(call.Seconds, 10), reason, strconv.FormatBool(call.Exact),
+		strconv.FormatInt(call.Seconds, 10), reason, strconv.FormatBool(call.Exact), strconv.FormatBool(call.Final),
 	}
 }

@@ -70,35 +70,72 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 // reports whether it has disconnected any. It does not delete the room at once: a client that joins
 // again while LiveKit deletes its room would be in a room that LiveKit does not list.
 func (s *Server) EndRoom(ctx context.Context, name string) (ended bool, err error) {
-	admin := videoGrant{RoomCreate: true, RoomAdmin: true, Room: name}
+	found, err := s.visitors(ctx, name)
+	if err != nil || len(found) == 0 {
+		// Without the list, the deletion still ends the call of everybody who does not join
+		// again.
+		return false, s.deleteRoom(ctx, name)
+	}
+	return s.disconnect(ctx, name, found)
+}
+
+// DisconnectRoom disconnects the participants with our tokens.
+func (s *Server) DisconnectRoom(ctx context.Context, name string) error {
+	found, err := s.visitors(ctx, name)
+	if err == nil {
+		_, err = s.disconnect(ctx, name, found)
+	}
+	return err
+}
+
+// CloseRoom deletes the room unless a participant with our token is in it.
+func (s *Server) CloseRoom(ctx context.Context, name string) error {
+	found, err := s.visitors(ctx, name)
+	if err == nil && len(found) == 0 {
+		err = s.deleteRoom(ctx, name)
+	}
+	return err
+}
+
+func roomAdmin(name string) videoGrant {
+	return videoGrant{RoomCreate: true, RoomAdmin: true, Room: name}
+}
+
+// visitors returns the identities of the participants with our tokens.
+func (s *Server) visitors(ctx context.Context, name string) (identities []string, err error) {
 	var list struct {
 		Participants []struct {
 			Identity   string            `json:"identity"`
 			Attributes map[string]string `json:"attributes"`
 		} `json:"participants"`
 	}
-	// Without the list, the deletion still ends the call of everybody who does not join again.
-	_ = s.call(ctx, "ListParticipants", admin, roomRequest{Room: name}, &list)
-	found := false
-	var errs []error
+	err = s.call(ctx, "ListParticipants", roomAdmin(name), roomRequest{Room: name}, &list)
 	for _, participant := range list.Participants {
-		if participant.Attributes[agentAttribute] == "" {
-			continue // an agent
+		if participant.Attributes[agentAttribute] != "" { // no agent
+			identities = append(identities, participant.Identity)
 		}
-		found = true
-		err := s.call(ctx, "RemoveParticipant", admin, roomRequest{name, participant.Identity}, nil)
+	}
+	return identities, err
+}
+
+func (s *Server) disconnect(ctx context.Context, name string, identities []string) (ended bool, err error) {
+	var errs []error
+	for _, identity := range identities {
+		err := s.call(ctx, "RemoveParticipant", roomAdmin(name), roomRequest{name, identity}, nil)
 		ended = ended || err == nil
 		if !errors.Is(err, errNotFound) {
 			errs = append(errs, err)
 		}
 	}
-	if found {
-		return ended, errors.Join(errs...)
-	}
-	if err = s.call(ctx, "DeleteRoom", admin, roomRequest{Room: name}, nil); errors.Is(err, errNotFound) {
+	return ended, errors.Join(errs...)
+}
+
+func (s *Server) deleteRoom(ctx context.Context, name string) error {
+	err := s.call(ctx, "DeleteRoom", roomAdmin(name), roomRequest{Room: name}, nil)
+	if errors.Is(err, errNotFound) {
 		err = nil
 	}
-	return false, err
+	return err
 }
 
 // roomRequest is the body of a request. Every method uses some of its fields.

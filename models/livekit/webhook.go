@@ -21,9 +21,11 @@ var (
 	ErrEvent = errors.New("livekit: the webhook is no event")
 )
 
-// Event is the event that a visitor has connected to a room or has left it.
+// Event is the event that a visitor has connected to a room or has left it, or that LiveKit has
+// finished the room.
 type Event struct {
 	Left      bool
+	Finished  bool      // without a visitor
 	CreatedAt time.Time // in whole seconds
 	Room      Room
 	Visitor   Visitor
@@ -110,7 +112,10 @@ func ParseEvent(body []byte) (event Event, ours bool, err error) {
 	room, ours := parseRoom(parsed.Room.Name)
 	room.ID, room.CreatedAt = parsed.Room.SID, time.UnixMilli(int64(parsed.Room.CreationTime)).UTC()
 	p := parsed.Participant
+	finished := parsed.Event == "room_finished"
 	switch {
+	case finished:
+		ours = ours && room.ID != ""
 	case parsed.Event != "participant_joined" && parsed.Event != "participant_left":
 		ours = false
 	case room.ID == "" || p.SID == "" || p.Kind != "" && p.Kind != "STANDARD":
@@ -118,13 +123,16 @@ func ParseEvent(body []byte) (event Event, ours bool, err error) {
 	case p.Attributes[agentAttribute] != room.AgentID.String():
 		ours = false // not with a token of ours
 	}
-	return Event{
-		Left: parsed.Event == "participant_left", CreatedAt: time.Unix(int64(parsed.CreatedAt), 0).UTC(), Room: room,
-		Visitor: Visitor{
+	event = Event{
+		Left: parsed.Event == "participant_left", Finished: finished, CreatedAt: time.Unix(int64(parsed.CreatedAt), 0).UTC(), Room: room,
+	}
+	if !finished {
+		event.Visitor = Visitor{
 			ID: p.SID, Identity: p.Identity, UserID: p.Attributes[userAttribute], Reason: p.Reason,
 			JoinedAt: time.UnixMilli(int64(cmp.Or(p.JoinedAtMs, 1000*p.JoinedAt))).UTC(),
-		},
-	}, ours, nil
+		}
+	}
+	return event, ours, nil
 }
 
 // number is an integer of 64 bits, which is a string in protobuf's JSON. Readers also accept a

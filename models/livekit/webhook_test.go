@@ -54,13 +54,23 @@ func TestWebhookVector(t *testing.T) {
 	}
 }
 
+func TestAFinishedRoomIsOurs(t *testing.T) {
+	t.Parallel()
+	const body = `{"event":"room_finished","room":{"sid":"RM_1","name":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004_0198c2f4-9b00-7d11-8a3c-6c1de2f90a22_X"},"createdAt":"1763899191"}`
+	event, ours, err := livekit.ParseEvent([]byte(body))
+	if err != nil || !ours || !event.Finished || event.Room.ID != "RM_1" || event.Visitor != (livekit.Visitor{}) {
+		t.Errorf("%+v, %t, %v", event, ours, err)
+	}
+}
+
 // Events about agents, other rooms and other things are not ours, and no errors.
 func TestOtherEventsAreNotOurs(t *testing.T) {
 	t.Parallel()
 	const room = `"room":{"sid":"RM_1","name":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004_0198c2f4-9b00-7d11-8a3c-6c1de2f90a22_X"}`
 	const attributes = `"attributes":{"agentId":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"}`
 	for _, body := range []string{
-		`{"event":"room_finished",` + room + `}`,
+		`{"event":"room_started",` + room + `}`,
+		`{"event":"room_finished","room":{"sid":"RM_1","name":"lobby"}}`,
 		`{"event":"track_published",` + room + `,"participant":{"sid":"PA_1",` + attributes + `}}`,
 		`{"event":"participant_joined",` + room + `,"participant":{"sid":"PA_1","kind":"AGENT",` + attributes + `}}`,
 		`{"event":"participant_joined",` + room + `,"participant":{"sid":"PA_1"}}`,

@@ -1,0 +1,163 @@
+package models_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/livekit"
+	"portal/models/modelstest"
+	"portal/models/modelstest/livekitserver"
+	"portal/models/modelstest/subprocess"
+	"portal/models/webhook"
+)
+
+// receiver adds a webhook for the calls of a customer.
+func (f *fixture) receiver(t *testing.T, c customer) {
+	t.Helper()
+	_, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []models.EventGroup{models.GroupCalls}, c.actor)
+	must(t, err)
+}
+
+// checkEnded fails the test unless so many events say that a call has ended.
+func (f *fixture) checkEnded(t *testing.T, when string, want int) {
+	t.Helper()
+	if n := f.count(t, "SELECT count(*) FROM webhook_deliveries WHERE event = 'call.ended'"); n != want {
+		t.Errorf("%s: %d events that a call has ended, want %d", when, n, want)
+	}
+}
+
+// A visitor who comes back before LiveKit finishes the room continues the call. The event that the
+// call has ended is sent once, and then nothing changes.
+func TestTheEndOfACallIsSentOnceAndIsFinal(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		f := newFixture(t, databaseURL, models.Options{Webhooks: &webhook.Guard{}})
+		ctx, c := t.Context(), f.customer(t)
+		f.receiver(t, c)
+		key, _ := f.key(t, c)
+		first := joined(f.agent(t, c), key, 1)
+		begun := f.clock.Now().Truncate(time.Second)
+		first.CreatedAt, first.Visitor.JoinedAt = begun, begun
+		must(t, f.Calls.Report(ctx, first))
+		f.clock.Advance(time.Second)
+		must(t, f.Calls.Report(ctx, left(first, f.clock.Now(), "SIGNAL_CLOSE")))
+		f.checkEnded(t, "the visitor may come back", 0)
+		f.clock.Advance(18 * time.Second)
+		second := first
+		second.Visitor.ID, second.CreatedAt, second.Visitor.JoinedAt = "PA_2", f.clock.Now(), f.clock.Now()
+		must(t, f.Calls.Report(ctx, second))
+		f.clock.Advance(5 * time.Second)
+		must(t, f.Calls.Report(ctx, left(second, f.clock.Now(), "CLIENT_INITIATED")))
+		f.checkEnded(t, "the visitor may come back again", 0)
+		f.clock.Advance(20 * time.Second)
+		finished := livekit.Event{Finished: true, CreatedAt: f.clock.Now(), Room: first.Room}
+		for range 2 {
+			must(t, f.Calls.Report(ctx, finished))
+			f.checkEnded(t, "the room is finished", 1)
+		}
+		call := f.listed(t, c, 0)[0]
+		if !call.Final || !call.Exact || call.Seconds(f.clock.Now()) != 24 {
+			t.Errorf("%+v", call)
+		}
+		before := f.callTables(t, c, key)
+		second.Visitor.ID, second.Visitor.JoinedAt = "PA_3", f.clock.Now()
+		must(t, f.Calls.Report(ctx, second))
+		must(t, f.Calls.Report(ctx, left(second, f.clock.Now(), "CLIENT_INITIATED")))
+		if after := f.callTables(t, c, key); after != before {
+			t.Errorf("%s\nand before\n%s", after, before)
+		}
+		f.checkEnded(t, "later", 1)
+	})
+}
+
+// LiveKit's events come in any order. If a room is finished before the end of its visitor is
+// reported, the report still counts.
+func TestAFinishedRoomWaitsForTheEndOfItsVisitor(t *testing.T) {
+	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
+		ctx := t.Context()
+		event := joined(l.agent, l.key, 1)
+		event.Visitor.JoinedAt = event.CreatedAt.Add(-40 * time.Second)
+		must(t, l.Calls.Report(ctx, event))
+		must(t, l.Calls.Report(ctx, livekit.Event{Finished: true, CreatedAt: event.CreatedAt, Room: event.Room}))
+		if call := l.listed(t, l.customer, 0)[0]; call.Final || call.Exact {
+			t.Errorf("%+v", call)
+		}
+		must(t, l.Calls.Report(ctx, left(event, event.CreatedAt.Add(-10*time.Second), "CLIENT_INITIATED")))
+		l.exec(t, "UPDATE calls SET unseen_since = ?", time.Now().UTC().Add(-5*time.Second))
+		l.list(t, 5*time.Second, nil)
+		if call := l.listed(t, l.customer, 0)[0]; !call.Final || !call.Exact || call.Seconds(time.Now()) != 30 {
+			t.Errorf("%+v", call)
+		}
+	})
+}
+
+// Without events, a call is final when two lists miss its room, and not while the room is only
+// empty. If the end is not exact, it waits for the report of LiveKit, but not for long.
+func TestListsMakeCallsFinal(t *testing.T) {
+	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
+		exact := joined(l.agent, l.key, 2)
+		exact.Visitor.JoinedAt = exact.CreatedAt.Add(-time.Minute)
+		must(t, l.Calls.Report(t.Context(), exact))
+		final := func(after string, want ...int) {
+			t.Helper()
+			for room, n := range want {
+				l.checkCount(t, n, "SELECT count(*) FROM calls WHERE final AND ended_at IS NOT NULL AND room_id = ?", joined(l.agent, l.key, room+1).Room.ID)
+			}
+			if t.Failed() {
+				t.Fatal("after " + after)
+			}
+		}
+		pass := func(d time.Duration) {
+			l.exec(t, "UPDATE calls SET unseen_since = ? WHERE unseen_since IS NOT NULL AND ended_at IS NOT NULL", time.Now().UTC().Add(-d))
+		}
+		l.list(t, 5*time.Second, map[int]int{1: 1, 2: 1})
+		must(t, l.Calls.Report(t.Context(), left(exact, time.Now().Add(-2*time.Second), "CLIENT_INITIATED")))
+		for range 3 {
+			l.list(t, 5*time.Second, map[int]int{1: 0, 2: 0})
+		}
+		final("empty rooms", 0, 0)
+		l.list(t, 5*time.Second, nil)
+		final("a list without the rooms", 0, 0)
+		pass(5 * time.Second)
+		l.list(t, 5*time.Second, nil)
+		final("two lists", 0, 1)
+		pass(15 * time.Second)
+		l.list(t, 5*time.Second, nil)
+		final("lists for 15 s", 1, 1)
+
+		// A call whose room lingers, or that ended before LiveKit went away, is final too.
+		l.list(t, 5*time.Second, map[int]int{3: 1})
+		l.exec(t, "UPDATE calls SET ended_at = ?, end_reason = 'unknown' WHERE ended_at IS NULL", time.Now().UTC().Add(-80*time.Second))
+		l.list(t, 5*time.Second, map[int]int{3: 0})
+		final("80 s", 1, 1, 1)
+	})
+}
+
+// A call that a user ends while LiveKit is away stays ended when its visitor comes back into a new
+// room of that name.
+func TestAnEndedCallStaysEnded(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		port := modelstest.Value(subprocess.FreePort())(t)
+		server := modelstest.Value(livekitserver.StartOn(context.Background(), port))(t)
+		f := callFixture{newFixture(t, databaseURL, models.Options{LiveKit: server.Portal(), Now: time.Now}), server}
+		c := f.customer(t)
+		visitor := f.openReported(t, f.agent(t, c), errless(f.key(t, c)))
+		server.Stop()
+		id := f.listed(t, c, 1)[0].ID
+		must(t, errOf(f.Calls.End(t.Context(), c.ID, id, c.actor)))
+		server = modelstest.Value(livekitserver.StartOn(context.Background(), port))(t)
+		t.Cleanup(server.Stop)
+		for range 2 {
+			again := modelstest.Value(visitor.Again(t.Context()))(t)
+			f.expectEnd(t, again)
+		}
+		f.exec(t, "UPDATE calls SET unseen_since = ? WHERE unseen_since IS NOT NULL", time.Now().UTC().Add(-10*time.Second))
+		calls := f.listed(t, c, 0)
+		if len(calls) != 1 || calls[0].EndReason != models.EndedInPortal {
+			t.Errorf("%d calls, the first one ended by %s", len(calls), calls[0].EndReason)
+		}
+	})
+}
