@@ -24,7 +24,7 @@ func New(d Deps) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return middleware.AsGet(engine, api.AnyMethod), nil
+	return middleware.EndUnread(middleware.AsGet(engine, api.AnyMethod)), nil
 }
 
 // newRouter returns the router with all middleware and routes.

@@ -80,7 +80,9 @@ func (l *connections) bound(server *http.Server) {
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok && r.Body != http.NoBody {
 			c.move(&l.receiving)
-			r.Body = &incomingBody{r.Body, c}
+			body := r.Body
+			r = r.WithContext(r.Context()) // net/http goes by the type of its own body
+			r.Body = &incomingBody{body, c}
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -58,12 +57,9 @@ func (e *callEvents) receive(c *gin.Context) error {
 	if err != nil {
 		return eventError(err)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxEvent))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return problem.PayloadTooLarge(maxEvent)
-	}
+	body, err := readAll(c, maxEvent)
 	if err != nil {
-		return problem.InvalidRequest("The request body is incomplete.")
+		return err
 	}
 	if err := verify(body); err != nil {
 		return eventError(err)

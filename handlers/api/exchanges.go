@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -136,7 +135,7 @@ func exchangeErrorOf(err error) exchangeError {
 	switch p.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		e.code, e.retryAfter = unavailableGrant, max(time.Second, p.RetryAfter)
-	case http.StatusRequestEntityTooLarge:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		e.code = invalidRequest
 	}
 	return e
@@ -325,15 +324,9 @@ func readExchangeForm(c *gin.Context) (url.Values, error) {
 	if kind, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || kind != formType {
 		return nil, malformed("Send the body as " + formType + " and set the Content-Type header to that type.")
 	}
-	if c.Request.ContentLength > maxExchangeBody {
-		return nil, problem.PayloadTooLarge(maxExchangeBody)
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxExchangeBody))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, problem.PayloadTooLarge(maxExchangeBody)
-	}
+	body, err := readAll(c, maxExchangeBody)
 	if err != nil {
-		return nil, malformed("The request body is incomplete.")
+		return nil, err
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

@@ -43,20 +43,24 @@ func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 			return nil, problem.UnsupportedMediaType(mediaType)
 		}
 	}
+	return readAll(c, maxBody)
+}
+
+// readAll returns the body of a request, or a 413 for a body over the limit, or a 400 for a
+// truncated body.
+func readAll(c *gin.Context, limit int64) (body []byte, err error) {
 	length := c.Request.ContentLength
-	if length > maxBody {
-		return nil, problem.PayloadTooLarge(maxBody)
+	if length > limit {
+		return nil, problem.PayloadTooLarge(limit)
 	}
-	var body []byte
-	var err error
 	if length >= 0 {
 		body = make([]byte, length)
 		_, err = io.ReadFull(c.Request.Body, body)
 	} else {
-		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
 	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, problem.PayloadTooLarge(maxBody)
+		return nil, problem.PayloadTooLarge(limit)
 	}
 	if err != nil {
 		return nil, problem.InvalidRequest("The request body is incomplete.")

@@ -86,6 +86,9 @@ const (
 // parseForm reads the form before the handler runs. Otherwise the fields of an unreadable form
 // would seem empty.
 func parseForm(c *gin.Context) error {
+	if c.Request.ContentLength > maxForm {
+		return problem.PayloadTooLarge(maxForm)
+	}
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
 	err := c.Request.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
