@@ -189,7 +189,7 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	if token.Issuer != key.Trust.Issuer {
 		return exchangeBody{}, errNotGranted
 	}
-	claims, err := e.verify(c.Request.Context(), key, token)
+	claims, err := e.verify(c, key, token)
 	if err != nil {
 		return exchangeBody{}, err
 	}
@@ -231,7 +231,7 @@ func (e *exchanges) issue(key models.Key, claims workload.Claims) (exchangeBody,
 }
 
 // verify returns the claims of a token whose signature is right.
-func (e *exchanges) verify(ctx context.Context, key models.Key, token *workload.Token) (workload.Claims, error) {
+func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token) (workload.Claims, error) {
 	var public jose.JSONWebKey
 	var err error
 	if len(key.Trust.JWKS) > 0 {
@@ -240,11 +240,13 @@ func (e *exchanges) verify(ctx context.Context, key models.Key, token *workload.
 			public = keys[token.KeyID]
 		}
 	} else if e.issuers().Fetched(token.Issuer) {
-		public, err = e.keys.Get(ctx, token.Issuer, token.KeyID)
+		// A stranger may know the id of the key, but sends from another network.
+		caller := key.ID.String() + " " + addressID(c.ClientIP()).String()
+		public, err = e.keys.Get(c.Request.Context(), token.Issuer, token.KeyID, caller)
 	}
 	unconfirmed, isUnconfirmed := errors.AsType[*publickeys.UnconfirmedError](err)
 	switch {
-	case isUnconfirmed: // the provider may have a new key
+	case isUnconfirmed: // the issuer may have a new key
 		return workload.Claims{}, errKeysMissing(unconfirmed.RetryAfter, err)
 	case errors.Is(err, publickeys.ErrUnknown):
 		return workload.Claims{}, errNotGranted

@@ -334,10 +334,12 @@ func TestKeysOfIssuers(t *testing.T) {
 	other := handlerstest.NewIssuer(t)
 	other.Rotate()
 	other.Rotate()
+	unknown := http.StatusBadRequest
 	for range 5 {
 		claims := e.job()
 		response, _ := e.exchange(exchangeForm(key.ID.String(), other.Token(claims)))
-		response.Is(http.StatusBadRequest)
+		response.Is(unknown)
+		unknown = http.StatusServiceUnavailable // It may have been published since the fetch.
 		claims["iss"] = other.URL
 		response, _ = e.exchange(exchangeForm(key.ID.String(), other.Token(claims)))
 		response.Is(http.StatusBadRequest)
@@ -345,6 +347,67 @@ func TestKeysOfIssuers(t *testing.T) {
 	if fetched := e.issuer.Fetches.Load() - before; fetched != 2 || other.Fetches.Load() != 0 {
 		t.Errorf("an unknown key id caused %d fetches, and another issuer %d", fetched, other.Fetches.Load())
 	}
+}
+
+// inventing returns a token of a new job whose key nobody publishes.
+func (e *exchangeService) inventing(keyID string) string {
+	e.t.Helper()
+	header := modelstest.Value(json.Marshal(map[string]string{"alg": "RS256", "kid": keyID}))(e.t)
+	_, rest, _ := strings.Cut(e.issuer.Token(e.job()), ".")
+	return base64.RawURLEncoding.EncodeToString(header) + "." + rest
+}
+
+// A new key of an issuer works within a minute, and until then its tokens are not refused for good,
+// whatever others send. Identifiers that nobody publishes count for the key that they are sent for,
+// and for the network that they come from.
+func TestANewKeyOfAnIssuerWorksWithinAMinute(t *testing.T) {
+	t.Parallel()
+	e := newExchangeService(t, modelstest.SQLiteURL(t))
+	key := e.trusting(e.rule())
+	e.accessToken(key)
+	e.customer = e.service.customer()
+	foreign := e.trusting(e.rule())
+	invent := func(of models.Key, address string, status int, fetches int64) {
+		t.Helper()
+		before := e.issuer.Fetches.Load()
+		response, body := e.exchange(exchangeForm(of.ID.String(), e.inventing(uuid.NewString())), "X-Forwarded-For: "+address)
+		if response.Is(status); status == http.StatusServiceUnavailable && body.Error != "temporarily_unavailable" {
+			t.Errorf("%s", response.Body)
+		}
+		if fetched := e.issuer.Fetches.Load() - before; fetched != 2*fetches { // the discovery document and the keys
+			t.Errorf("%d requests to the issuer, want %d", fetched, 2*fetches)
+		}
+	}
+	for range 10 {
+		e.clock.Advance(time.Minute)
+		invent(foreign, "192.0.2.1", http.StatusBadRequest, 1)
+		invent(foreign, "192.0.2.1", http.StatusServiceUnavailable, 0)
+	}
+	e.clock.Advance(time.Minute)
+	invent(foreign, "192.0.2.1", http.StatusServiceUnavailable, 0)
+	for range 10 { // a stranger who knows the id of the key
+		invent(key, "192.0.2.2", http.StatusBadRequest, 1)
+		e.clock.Advance(time.Minute)
+	}
+	invent(key, "192.0.2.2", http.StatusServiceUnavailable, 0)
+	invent(foreign, "192.0.2.3", http.StatusBadRequest, 1)
+
+	e.issuer.Rotate()
+	e.clock.Advance(20 * time.Second)
+	token := e.issuer.Token(e.job())
+	response, body := e.exchange(exchangeForm(key.ID.String(), token))
+	if response.Is(http.StatusServiceUnavailable); body.Error != "temporarily_unavailable" || response.Header.Get("Retry-After") != "40" {
+		t.Errorf("%s, Retry-After %s", response.Body, response.Header.Get("Retry-After"))
+	}
+	e.clock.Advance(40 * time.Second)
+	invent(foreign, "192.0.2.4", http.StatusBadRequest, 1) // has the new key too
+	response, _ = e.exchange(exchangeForm(key.ID.String(), token))
+	response.Is(http.StatusOK)
+	e.issuer.Rotate()
+	e.clock.Advance(time.Minute)
+	e.accessToken(key)
+	e.clock.Advance(time.Hour)
+	invent(foreign, "192.0.2.1", http.StatusBadRequest, 1)
 }
 
 // The address of the discovery document does not repeat the slash at the end of an issuer (OpenID

@@ -187,7 +187,7 @@ func (l *leakReports) createSigned(c *gin.Context) error {
 	if err != nil {
 		return problem.InvalidRequest("The header " + scannerSignature + " is not base64.")
 	}
-	key, err := l.scanner.key(c.Request.Context(), id)
+	key, err := l.scanner.key(c, id)
 	if err != nil {
 		return err
 	}

@@ -337,19 +337,15 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	s.clock.Advance(time.Minute)
 	is("of a stranger", stranger, 400, 1)
 	s.clock.Advance(time.Minute)
-	is("of the stranger, once more", stranger, 400, 0)
+	is("of the stranger, once more", stranger, 400, 1)
 	keys.publish(first.published(t, true), second.published(t, true), third.published(t, true))
-	is("a new key soon after the stranger", third, 400, 0)
 	s.clock.Advance(time.Minute)
 	is("a new key after the stranger", third, 200, 1)
-	s.clock.Advance(time.Hour)
-	is("of the stranger, an hour later", stranger, 400, 1)
-	s.clock.Advance(time.Hour)
 	fetches := int64(0)
 	for range 60 { // a stranger with a new identifier each minute
+		s.clock.Advance(time.Minute)
 		s.post("/leaks/github", newSigner(t).signed(t, content)).is(http.StatusBadRequest)
 		fetches += keys.requests.Swap(0)
-		s.clock.Advance(time.Minute)
 	}
 	if fetches < 9 || fetches > 11 {
 		t.Errorf("%d fetches in an hour of unknown identifiers", fetches)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/x509"
@@ -44,9 +43,9 @@ func oneHeader(c *gin.Context, name string) (string, error) {
 }
 
 // key returns the public key with this identifier. The error is a 400 for an unknown identifier, or
-// a 503 if no keys have been fetched yet.
-func (s *scanner) key(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
-	key, err := s.keys.Get(ctx, id)
+// a 503 if no keys have been fetched yet. Unknown identifiers count for the network of the client.
+func (s *scanner) key(c *gin.Context, id string) (*ecdsa.PublicKey, error) {
+	key, err := s.keys.Get(c.Request.Context(), id, addressID(c.ClientIP()).String())
 	missing, isMissing := errors.AsType[*publickeys.MissingError](err)
 	switch {
 	case isMissing:

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +19,8 @@ import (
 const (
 	maxAge     = 24 * time.Hour  // then the keys are fetched again
 	pause      = time.Minute     // between two fetches
-	unknownAge = time.Hour       // in which an unknown identifier causes no second fetch
+	maxMisses  = 10              // fetches in missAge that find nothing for one caller
+	missAge    = time.Hour       // see maxMisses
 	timeout    = 5 * time.Second // of a fetch
 	maxSize    = 1 << 20         // bytes of a response
 	maxID      = 256             // bytes of an identifier
@@ -50,8 +51,8 @@ func (e *MissingError) Error() string {
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.Cause }
 
-// UnconfirmedError is [ErrUnknown] for an identifier that may be new, because the last fetch
-// failed.
+// UnconfirmedError is [ErrUnknown] for an identifier that may be new: no fetch has succeeded since
+// the caller came.
 type UnconfirmedError struct {
 	RetryAfter time.Duration // until the next fetch
 }
@@ -84,11 +85,17 @@ type Keys[K any] struct {
 	known atomic.Pointer[fetched[K]] // nil: none was ever fetched
 	// It has a value of each caller that fetches or waits.
 	waiting chan struct{}
-	turn    sync.Mutex // of the caller that may fetch
-	tried   time.Time  // the last fetch; turn guards it
-	failed  bool       // the last fetch failed; turn guards it
-	// When a fetch did not find an identifier; turn guards it.
-	unknown map[string]time.Time
+	begun   atomic.Int64 // fetches
+	turn    sync.Mutex   // of the caller that may fetch
+	tried   time.Time    // the last fetch; turn guards it
+	failed  bool         // the last fetch failed; turn guards it
+	misses  []miss       // of the last missAge, the oldest first; turn guards it
+}
+
+// miss is a fetch that did not find the identifier of its caller.
+type miss struct {
+	caller string
+	at     time.Time
 }
 
 // fetched are the keys of one response.
@@ -99,7 +106,7 @@ type fetched[K any] struct {
 
 // New returns the keys of a signer without fetching them.
 func New[K any](config Config[K]) *Keys[K] {
-	k := &Keys[K]{config: config, waiting: make(chan struct{}, maxWaiting), unknown: map[string]time.Time{}}
+	k := &Keys[K]{config: config, waiting: make(chan struct{}, maxWaiting)}
 	k.client = &http.Client{
 		Timeout: timeout,
 		// A redirect could lead to an address without TLS.
@@ -112,12 +119,11 @@ func New[K any](config Config[K]) *Keys[K] {
 }
 
 // Get returns the key with this identifier. If the keys are old or do not have the identifier, Get
-// fetches them, but at most once a minute for all callers, and once an hour for an identifier that
-// stays unknown. Each such identifier makes the next fetch wait a minute longer for an hour. So
-// strangers who invent identifiers cause ten fetches an hour and use up no limit of the signer.
-// While the signer does not answer, the old keys are used. The error is [ErrUnknown], an
-// [UnconfirmedError], [ErrBusy] or a [MissingError].
-func (k *Keys[K]) Get(ctx context.Context, id string) (key K, err error) {
+// fetches them, but at most once a minute for all callers, and ten times an hour for a caller whose
+// identifiers stay unknown. So a caller who invents identifiers delays no other: what others fetch
+// has every new key. While the signer does not answer, the old keys are used. The error is
+// [ErrUnknown], an [UnconfirmedError], [ErrBusy] or a [MissingError].
+func (k *Keys[K]) Get(ctx context.Context, id, caller string) (key K, err error) {
 	if key, _, fresh := k.lookUp(id); fresh {
 		return key, nil
 	}
@@ -127,14 +133,15 @@ func (k *Keys[K]) Get(ctx context.Context, id string) (key K, err error) {
 	select {
 	case k.waiting <- struct{}{}:
 		defer func() { <-k.waiting }()
-		return k.fetchFor(ctx, id)
+		return k.fetchFor(ctx, id, caller)
 	default:
 		return key, ErrBusy
 	}
 }
 
 // fetchFor is Get for a key that is old or missing, which it fetches first.
-func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
+func (k *Keys[K]) fetchFor(ctx context.Context, id, caller string) (K, error) {
+	before := k.begun.Load()
 	k.turn.Lock() // for at most the time limit of a fetch
 	defer k.turn.Unlock()
 	key, found, fresh := k.lookUp(id) // another caller may have fetched it
@@ -142,10 +149,8 @@ func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
 		return key, nil
 	}
 	var failure error
-	now := k.config.Now()
-	maps.DeleteFunc(k.unknown, func(_ string, since time.Time) bool { return now.Sub(since) >= unknownAge })
-	_, unknown := k.unknown[id]
-	if !unknown && (k.tried.IsZero() || now.Sub(k.tried) >= k.pause()) {
+	if now := k.config.Now(); k.pause(now) <= 0 && (found || k.pauseOf(caller, now) <= 0) {
+		k.begun.Add(1)
 		k.tried = now
 		// The fetch must not end when the caller leaves.
 		failure = k.fetch(context.WithoutCancel(ctx))
@@ -154,23 +159,44 @@ func (k *Keys[K]) fetchFor(ctx context.Context, id string) (K, error) {
 		}
 		key, found, _ = k.lookUp(id)
 		if failure == nil && !found {
-			k.unknown[id] = now // at most one for each fetch
+			k.misses = append(k.misses, miss{caller, now})
 		}
 	}
+	now := k.config.Now()
 	switch {
 	case found:
 		return key, nil
 	case k.known.Load() == nil:
-		return key, &MissingError{k.tried.Add(k.pause()).Sub(k.config.Now()), failure}
-	case k.failed && !unknown:
-		return key, &UnconfirmedError{k.tried.Add(k.pause()).Sub(k.config.Now())}
+		return key, &MissingError{k.pause(now), failure}
+	case k.failed || k.begun.Load() == before:
+		return key, &UnconfirmedError{max(k.pause(now), k.pauseOf(caller, now))}
 	default:
 		return key, ErrUnknown
 	}
 }
 
-// pause returns the time between two fetches. turn is held.
-func (k *Keys[K]) pause() time.Duration { return pause * time.Duration(1+len(k.unknown)) }
+// pause returns the time until the next fetch. turn is held.
+func (k *Keys[K]) pause(now time.Time) time.Duration {
+	if k.tried.IsZero() {
+		return 0
+	}
+	return k.tried.Add(pause).Sub(now)
+}
+
+// pauseOf returns the time until a caller may cause a fetch for an unknown identifier. turn is held.
+func (k *Keys[K]) pauseOf(caller string, now time.Time) time.Duration {
+	k.misses = slices.DeleteFunc(k.misses, func(m miss) bool { return now.Sub(m.at) >= missAge })
+	var own []time.Time
+	for _, m := range k.misses {
+		if m.caller == caller {
+			own = append(own, m.at)
+		}
+	}
+	if len(own) < maxMisses {
+		return 0
+	}
+	return own[len(own)-maxMisses].Add(missAge).Sub(now)
+}
 
 // lookUp returns a key, whether there is one, and whether it need not be fetched again.
 func (k *Keys[K]) lookUp(id string) (key K, found, fresh bool) {

@@ -34,7 +34,7 @@ func NewSigners[K any](config func(name string) Config[K]) *Signers[K] {
 }
 
 // Get is [Keys.Get] for a signer.
-func (s *Signers[K]) Get(ctx context.Context, name, id string) (key K, err error) {
+func (s *Signers[K]) Get(ctx context.Context, name, id, caller string) (key K, err error) {
 	keys := s.of(name)
 	if key, _, fresh := keys.lookUp(id); fresh {
 		return key, nil
@@ -42,7 +42,7 @@ func (s *Signers[K]) Get(ctx context.Context, name, id string) (key K, err error
 	select {
 	case s.waiting <- struct{}{}:
 		defer func() { <-s.waiting }()
-		return keys.Get(ctx, id)
+		return keys.Get(ctx, id, caller)
 	default:
 		return key, ErrBusy
 	}
