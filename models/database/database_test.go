@@ -51,6 +51,50 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 }
 
+// In these URLs, a character of the password ends it, so that the driver takes another part of it for
+// the host, the port, the database or a parameter.
+func TestPasswordsThatAreNotPercentEncoded(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"postgres://portal:hunter@2hunter@127.0.0.1/db", "postgres://portal:hunter/2@127.0.0.1/db", "postgres://portal:12345/hunter2@127.0.0.1/db",
+		"postgres://portal:12345/db?x=hunter2@127.0.0.1/db", "postgres://portal:12345/db?hunter2@127.0.0.1/db", "postgres://portal:12@hunter2?x@127.0.0.1/db",
+		"postgres://portal:12@hunter2?x=y@127.0.0.1/db", "postgres://portal:12@hunter2#x@127.0.0.1/db", "postgres://portal:12@hunter2,b/x@127.0.0.1/db",
+		"postgres://portal:hunter%2@127.0.0.1/db", "postgres://portal:hunter 2@127.0.0.1/db",
+	} {
+		if err := database.CheckURL(url); err == nil || strings.Contains(err.Error(), "hunter") || strings.Contains(err.Error(), "12") ||
+			!strings.Contains(err.Error(), "@ as %40") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	for _, url := range []string{
+		"postgres://portal:hunter%40%2F%25@127.0.0.1/db", "postgres://portal:a?b#c[d:e=f@127.0.0.1/db",
+		"postgres://db.example.com:5432/portal?user=portal@server&password=p@ss", "postgres:///portal?host=@socket&application_name=a@b",
+	} {
+		if err := database.CheckURL(url); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// Other clients take these parameters, so URLs of providers have them.
+func TestParametersOfLibpq(t *testing.T) {
+	t.Parallel()
+	const ignored = "&gssencmode=prefer&gsslib=gssapi&gssdelegation=0&keepalives=1&keepalives_idle=30&keepalives_interval=10&keepalives_count=3" +
+		"&load_balance_hosts=random&sslcompression=0&client_encoding=auto&ssl_min_protocol_version=TLSv1.2&ssl_max_protocol_version=TLSv1.3"
+	url := modelstest.PostgresURL(t)
+	for parameters, name := range map[string]string{
+		ignored: "portal", "&fallback_application_name=fallback": "fallback", "&fallback_application_name=fallback&application_name=own": "own",
+	} {
+		checkConnections(t, url+parameters, "application_name", name)
+	}
+	for _, parameter := range []string{"gssencmode=require", "hostaddr=127.0.0.1", "requirepeer=postgres", "sslcrl=hunter2", "sslcrldir=hunter2"} {
+		name, _, _ := strings.Cut(parameter, "=")
+		if err := database.CheckURL(url + "&" + parameter); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "hunter") {
+			t.Errorf("%s: %v", parameter, err)
+		}
+	}
+}
+
 // foreignSettings are settings that an operator may have for the server, the database or the role,
 // and the values that every connection of the portal has.
 var foreignSettings = []struct{ name, foreign, want string }{

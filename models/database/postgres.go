@@ -31,15 +31,16 @@ const (
 	pgxConnectTimeout = 2 * time.Minute
 )
 
-// ownSettings are statements for the settings that the portal's promises depend on. Neither the URL
-// nor the server may change them, and through PgBouncer another client's values may remain.
+// OwnSettings are statements for the settings that the portal's promises depend on, on every
+// connection that changes something. Neither the URL nor the server may change them, and through
+// PgBouncer another client's values may remain.
 //
 // The driver and Bun read and write text in these formats. The locks of the services depend on the
 // isolation: with another level, they see no commit that they have waited for. A crash must not undo
 // a commit, such as a revocation, so synchronous_commit is on, unless the server has remote_apply,
 // which is stronger. Without triggers, which session_replication_role = replica turns off, instances
 // would accept a revoked key.
-const ownSettings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';
+const OwnSettings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';
 	SET TimeZone = 'UTC'; SET bytea_output = 'hex'; SET extra_float_digits = 3; SET standard_conforming_strings = on;
 	SET default_transaction_isolation = 'read committed'; RESET synchronous_commit;
 	SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') <> 'remote_apply';
@@ -68,31 +69,10 @@ var (
 // of the pool would cost one request its deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 3}
 
-func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(databaseURL)
-	if err != nil {
-		// pgx's error repeats the URL, which may contain a password.
-		return nil, fmt.Errorf("invalid PostgreSQL URL; use postgres://user:password@host:5432/database")
-	}
-	if config.ConnectTimeout == 0 || config.ConnectTimeout == pgxConnectTimeout {
-		config.ConnectTimeout = connectTimeout
-	}
-	// Connect to the primary only. Its standbys are read-only.
-	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
-	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
-	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "portal"
-	}
-	// Bun inlines arguments into the SQL. Preparing each distinct statement would only fill the
-	// server's memory.
-	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-	return config, nil
-}
-
-// set applies ownSettings and these settings, except those that the URL has, to each new connection.
+// set applies OwnSettings and these settings, except those that the URL has, to each new connection.
 // It uses SET, because PgBouncer refuses most settings in a startup message.
 func set(config *pgx.ConnConfig, settings ...map[string]string) {
-	statements := ownSettings
+	statements := OwnSettings
 	for _, some := range settings {
 		for _, name := range slices.Sorted(maps.Keys(some)) {
 			_, inURL := config.RuntimeParams[name]

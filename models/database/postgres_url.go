@@ -1,0 +1,111 @@
+package database
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errPostgresURL does not repeat the URL, which may contain a password.
+var errPostgresURL = errors.New("invalid PostgreSQL URL; write postgres://user:password@host:5432/database, with special characters " +
+	"percent-encoded, such as in the password @ as %40, / as %2F and % as %25")
+
+var (
+	// libpqParameters are parameters of PostgreSQL's client library, not of the server. Most are
+	// ignored: the portal sets the encoding, watches its connections, connects to all hosts at
+	// once and uses TLS 1.2 at least.
+	libpqParameters = []string{
+		"client_encoding", "fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "keepalives", "keepalives_count",
+		"keepalives_idle", "keepalives_interval", "load_balance_hosts", "ssl_max_protocol_version", "ssl_min_protocol_version",
+		"sslcompression", "sslkeylogfile",
+	}
+	// unsupportedParameters are those that it would be wrong to ignore.
+	unsupportedParameters = []string{"hostaddr", "requirepeer", "sslcrl", "sslcrldir"}
+	// textParameters are those with text in which an @ is common.
+	textParameters = []string{
+		"application_name", "dbname", "fallback_application_name", "host", "krbspn", "krbsrvname", "options", "passfile", "password",
+		"service", "servicefile", "sslcert", "sslkey", "sslpassword", "sslrootcert", "user",
+	}
+)
+
+// ParsePostgresURL returns the configuration of a connection, whose RuntimeParams are settings of
+// the server. No error contains a part of the URL.
+func ParsePostgresURL(databaseURL string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil || hasMisplacedAt(databaseURL) {
+		return nil, errPostgresURL
+	}
+	parameters := config.RuntimeParams
+	for _, name := range unsupportedParameters {
+		if _, found := parameters[name]; found {
+			return nil, fmt.Errorf("the portal does not support the parameter %s of PostgreSQL URLs; remove it", name)
+		}
+	}
+	if parameters["gssencmode"] == "require" {
+		return nil, errors.New("the portal does not support gssencmode=require in PostgreSQL URLs; encrypt with sslmode")
+	}
+	if parameters["ssl_min_protocol_version"] == "TLSv1.3" {
+		requireTLS13(config.TLSConfig)
+		for _, host := range config.Fallbacks {
+			requireTLS13(host.TLSConfig)
+		}
+	}
+	if name := cmp.Or(parameters["application_name"], parameters["fallback_application_name"]); name != "" {
+		parameters["application_name"] = name
+	}
+	for _, name := range libpqParameters {
+		delete(parameters, name)
+	}
+	return config, nil
+}
+
+func requireTLS13(config *tls.Config) {
+	if config != nil {
+		config.MinVersion = tls.VersionTLS13
+	}
+}
+
+// hasMisplacedAt reports whether an @ in a URL can only be the end of a password, or a part of one,
+// of which the driver takes another part for the host, the port, the database or a parameter.
+func hasMisplacedAt(databaseURL string) bool {
+	_, location, _ := strings.Cut(databaseURL, "://")
+	if end := strings.IndexAny(location, "@/"); end >= 0 && location[end] == '@' {
+		location = location[end+1:]
+	}
+	location, query, _ := strings.Cut(location, "?")
+	if strings.Contains(location, "@") {
+		return true
+	}
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		if strings.Contains(parameter, "@") && !slices.Contains(textParameters, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
+	config, err := ParsePostgresURL(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if config.ConnectTimeout == 0 || config.ConnectTimeout == pgxConnectTimeout {
+		config.ConnectTimeout = connectTimeout
+	}
+	// Connect to the primary only. Its standbys are read-only.
+	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
+	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "portal")
+	// Bun inlines arguments into the SQL. Preparing each distinct statement would only fill the
+	// server's memory.
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	return config, nil
+}
