@@ -7,6 +7,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -140,11 +141,12 @@ var (
 	numericEnd = regexp.MustCompile(`(^|\.)[0-9]+\.?$`)
 )
 
-// serverURL parses a URL with one of the schemes and a host. If value is no such URL, or has
-// credentials or one of the characters in forbidden, serverURL returns nil.
+// serverURL parses a URL with one of the schemes and a host. If value is no such URL, or has an @ or
+// one of the characters in forbidden, serverURL returns nil. An @ is the end of credentials, also
+// where a character of a password that is not percent-encoded has cut them short.
 func serverURL(value, forbidden string, schemes ...string) *url.URL {
 	u, err := url.Parse(value)
-	if err != nil || !slices.Contains(schemes, u.Scheme) || !isHost(u) || u.User != nil || strings.ContainsAny(value, forbidden) {
+	if err != nil || !slices.Contains(schemes, u.Scheme) || !isHost(u) || strings.ContainsAny(value, "@"+forbidden) {
 		return nil
 	}
 	return u
@@ -304,7 +306,8 @@ func (c *checker) notice(name, value string) string {
 	return value
 }
 
-// link checks a URL with one of the schemes. An empty value is valid.
+// link checks a URL with one of the schemes. An empty value is valid. The message does not contain
+// the URL, because it may contain a password.
 func (c *checker) link(name, value string, schemes ...string) string {
 	if value == "" {
 		return ""
@@ -315,9 +318,40 @@ func (c *checker) link(name, value string, schemes ...string) string {
 		u.Scheme == "mailto" && !strings.Contains(u.Opaque, "@"),
 		u.Scheme != "mailto" && !isHost(u),
 		strings.ContainsFunc(value, unicode.IsSpace):
-		c.add(name, "invalid URL %q; use a URL that begins with %s:", value, strings.Join(schemes, ": or "))
+		c.add(name, "invalid URL; use a URL that begins with %s:", strings.Join(schemes, ": or "))
 	}
 	return value
+}
+
+// receiver is link for a server whose URL may have a user and a password.
+func (c *checker) receiver(name, value string, schemes ...string) string {
+	if u, err := url.Parse(value); err == nil && cutsPassword(u) {
+		c.add(name, "invalid URL; percent-encode special characters in the user and the password, such as / as %%2F")
+		return value
+	}
+	return c.link(name, value, schemes...)
+}
+
+// cutsPassword reports whether a character of a password that is not percent-encoded has ended the
+// host of a URL, so that the end of the password and the real host are in the path or after it.
+func cutsPassword(u *url.URL) bool {
+	return strings.Contains(u.Opaque+u.Path+u.RawQuery+u.Fragment, "@")
+}
+
+// proxies checks the URLs of proxies for the connections to other servers, as net/http reads them.
+// Its errors contain the URL, which may have a password.
+func (c *checker) proxies() {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		value := os.Getenv(name)
+		u, err := url.Parse(value)
+		if err != nil || u.Scheme == "" || u.Host == "" {
+			u, err = url.Parse("http://" + value)
+		}
+		if err != nil || cutsPassword(u) {
+			c.add(name, "invalid URL of a proxy; write http://user:password@proxy.example.com:3128, with special characters "+
+				"percent-encoded, such as in the password @ as %%40, / as %%2F and %% as %%25")
+		}
+	}
 }
 
 // secret checks the length of a secret. The message does not contain the value.

@@ -172,6 +172,7 @@ func (c *config) parse() (settings, error) {
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 	}
 	s.smtp, s.mailFrom = check.mail(c.SMTPURL, c.MailFrom)
+	check.proxies()
 	if c.BaseURL != "" {
 		s.baseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
 	}

@@ -115,7 +115,7 @@ var together = map[string]map[string]string{
 // values has a value of each variable, and more. No message may contain "hunter".
 var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_ADDR":  {[]string{":8080", "[::1]:0"}, []string{"8080", "127.0.0.1:70000", "127.0.0.1:"}},
-	"DATABASE_URL": {nil, []string{"mysql://root:hunter2@localhost/db", "sqlite:", "portal.db"}},
+	"DATABASE_URL": {nil, []string{"mysql://root:hunter2@localhost/db", "postgres://portal:hunter@2@localhost/db", "sqlite:", "portal.db"}},
 	// See TestPublicURLs.
 	"PORTAL_BASE_URL":                {[]string{"https://portal.example.com/"}, []string{"portal.example.com"}},
 	"PORTAL_SECRET":                  {[]string{goodSecret}, []string{"hunter3", goodSecret[1:]}},
@@ -134,7 +134,7 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_NAME":                    {[]string{"Acme & Sons"}, []string{"two\nlines", " ", strings.Repeat("a", 41)}},
 	"PORTAL_LOGO":                    {[]string{"../../static/favicon.svg"}, []string{"none.svg", ".", "config.go"}},
 	"PORTAL_ACCENT":                  {[]string{"#0b6b4e", "#7A1FA2"}, []string{"red", "#ffcc00", "0b6b4e"}},
-	"PORTAL_HOME_URL":                {[]string{"https://platform.example.com/voice"}, []string{"javascript:alert(1)", "mailto:help@example.com", "/"}},
+	"PORTAL_HOME_URL":                {[]string{"https://platform.example.com/voice"}, []string{"javascript:alert(1)", "mailto:help@example.com", "/", "https://root:hunter%zz@example.com"}},
 	"PORTAL_NOTICE":                  {[]string{"Maintenance on Sunday & Monday", " ", strings.Repeat("é", 200)}, []string{"two\nlines", strings.Repeat("a", 201)}},
 	"PORTAL_SUPPORT_URL":             {[]string{"https://example.com/help?topic=portal", "mailto:help@example.com"}, []string{"javascript:alert(1)", "mailto:help", "https://", "/help"}},
 	"PORTAL_SECURITY_CONTACT":        {[]string{"mailto:security@example.com"}, []string{"security@example.com", "http://example.com", "https://example.com/a b"}},
@@ -144,11 +144,11 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_LEAKS_GITHUB_KEYS_URL": {
 		[]string{"https://api.github.com/meta/public_keys/secret_scanning", "http://127.0.0.1:8090/keys?a=b", "http://[::1]:8090/keys"},
 		// A name is not an address.
-		[]string{"https://user:hunter9@example.com", "http://localhost:8090/keys", "http://api.github.com/keys"},
+		[]string{"https://user:hunter9@example.com", "https://user:12345/hunter9@example.com", "http://localhost:8090/keys", "http://api.github.com/keys"},
 	},
 	"PORTAL_LIVEKIT_URL": {
 		[]string{"ws://127.0.0.1:7880", "wss://example.com/livekit"},
-		[]string{"https://hunter6.example.com", "", "wss://user:password@example.com", "wss://example.com?access_token=x"},
+		[]string{"https://hunter6.example.com", "", "wss://user:hunter6@example.com", "wss://user:12345/hunter6@example.com", "wss://example.com?access_token=x"},
 	},
 	"PORTAL_LIVEKIT_API_KEY":    {nil, []string{"hunter 7", ""}},
 	"PORTAL_LIVEKIT_API_SECRET": {nil, []string{"hunter8", "", goodSecret[1:]}},
@@ -156,12 +156,12 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_WEBHOOKS":           {[]string{"on", "off"}, []string{"sometimes"}},
 	"PORTAL_WORKLOAD_ISSUERS": {
 		[]string{"off", "https://gitlab.example.com,http://127.0.0.1:8090/ci"},
-		[]string{"http://gitlab.example.com", "https://root:hunter2@gitlab.example.com", "https://gitlab.example.com?x=1", "on"},
+		[]string{"http://gitlab.example.com", "https://root:hunter2@gitlab.example.com", "https://root:12345/hunter2@gitlab.example.com", "https://gitlab.example.com?x=1", "on"},
 	},
 	"PORTAL_WEBHOOK_NETWORKS": {[]string{"10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1/8", "10.0.0.1"}},
 	"PORTAL_OIDC_ISSUER": {
 		[]string{"https://login.example.com/realms/staff", "https://login.example.com/", "http://127.0.0.1:8090", "http://localhost"},
-		[]string{"https://root:hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},
+		[]string{"https://root:hunter2@login.example.com", "https://root:12345/hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},
 	},
 	"PORTAL_OIDC_CLIENT_ID":     {nil, []string{"a\x01", ""}},
 	"PORTAL_OIDC_CLIENT_SECRET": {nil, []string{"hunter6\n", ""}},
@@ -176,6 +176,7 @@ var values = map[string]struct{ valid, invalid []string }{
 		[]string{
 			"smtp://hunter10@mail.example.com", "smtp://portal:secret@10.0.0.1?tls=off", "smtps://mail.example.com?tls=off", "smtp://mail.example.com?tls=no",
 			"smtp://mail.example.com:0", "smtp://mail.example.com/path", "mail.example.com:587", "",
+			"smtp://portal:12345/hunter2@mail.example.com", "smtp://portal:12345?hunter2@mail.example.com", "smtp://portal:hunter%zz@mail.example.com",
 		},
 	},
 	"PORTAL_MAIL_FROM": {[]string{"Acme <portal@example.com>"}, []string{"hunter11", "", "portal@example.com\nBcc: eve@example.com"}},
@@ -229,6 +230,27 @@ func expectErrors(t *testing.T, env map[string]string, names ...string) {
 	_, found := parse(t, env)
 	if !slices.EqualFunc(found, names, func(line, name string) bool { return strings.HasPrefix(line, name+": ") }) {
 		t.Errorf("%v: want errors about %q, got %q", env, names, found)
+	}
+	if strings.Contains(found.Error(), "hunter") {
+		t.Errorf("a message contains a secret: %q", found)
+	}
+}
+
+// Programs of others read these variables too.
+func TestPasswordsInOtherVariables(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "https_proxy", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		for value, valid := range map[string]bool{
+			"http://user:hunter2@proxy.example.com:3128": true, "http://user:hunter%40@proxy.example.com": true,
+			"http://user:hunter%zz@proxy.example.com": false, "http://user:12345/hunter2@proxy.example.com": false,
+		} {
+			t.Setenv(name, value)
+			if valid {
+				expectErrors(t, nil)
+			} else {
+				expectErrors(t, nil, name)
+			}
+		}
+		t.Setenv(name, "")
 	}
 }
 

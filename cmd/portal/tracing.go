@@ -108,8 +108,8 @@ func (r *spanReceiver) UploadTraces(ctx context.Context, spans []*otlp.ResourceS
 // spanReceiver returns the receiver in the standard variables of OTLP, or nil if there is none.
 func (c *checker) spanReceiver() *spanReceiver {
 	const all, traces = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"
-	endpoint := c.link(traces+"ENDPOINT", os.Getenv(traces+"ENDPOINT"), "http", "https")
-	if base := c.link(all+"ENDPOINT", os.Getenv(all+"ENDPOINT"), "http", "https"); endpoint == "" && base != "" {
+	endpoint := c.receiver(traces+"ENDPOINT", os.Getenv(traces+"ENDPOINT"), "http", "https")
+	if base := c.receiver(all+"ENDPOINT", os.Getenv(all+"ENDPOINT"), "http", "https"); endpoint == "" && base != "" {
 		endpoint = strings.TrimRight(base, "/") + "/v1/traces"
 	}
 	if endpoint == "" || os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {

@@ -36,11 +36,12 @@ func ParseServer(value string) (Server, error) {
 	u, err := url.Parse(value)
 	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
 		return Server{}, errors.New("invalid SMTP URL; use smtp://user:password@mail.example.com:587 " +
-			"or smtps://user:password@mail.example.com")
+			"or smtps://user:password@mail.example.com, with special characters percent-encoded, such as in the password " +
+			"@ as %40, / as %2F and % as %25")
 	}
 	plain := u.Scheme == "smtp" && u.RawQuery == "tls=off"
 	if u.RawQuery != "" && !plain {
-		return Server{}, errors.New("the only parameter of an SMTP URL is ?tls=off, and only with the scheme smtp")
+		return Server{}, errors.New("the only parameter of an SMTP URL is ?tls=off, and only with the scheme smtp; percent-encode special characters in the user and the password")
 	}
 	port, err := strconv.Atoi(cmp.Or(u.Port(), defaultPorts[u.Scheme]))
 	if err != nil || port < 1 || port > 65535 {
