@@ -173,6 +173,36 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 	})
 }
 
+// PostgreSQL's programs connect by themselves, so they get the settings of the database.
+func TestRestoreWithForeignSettingsSurvivesACrash(t *testing.T) {
+	t.Parallel()
+	cluster := modelstest.OwnCluster(t, "synchronous_commit=off", "wal_writer_delay=10s")
+	url := cluster.URL("postgres")
+	for name, value := range map[string]string{
+		"bytea_output": "escape", "client_encoding": "LATIN1", "DateStyle": "German", "IntervalStyle": "sql_standard",
+		"session_replication_role": "replica", "standard_conforming_strings": "off", "TimeZone": "Asia/Kolkata",
+	} {
+		modelstest.Exec(t, url, "ALTER DATABASE postgres SET "+name+" = '"+value+"'")
+	}
+	d := deploy(t, url+"&keepalives=1&gssencmode=prefer&application_name=backup")
+	id, _ := d.generate(t, "東京")
+	revokedID, revoked := d.generate(t, "Ω")
+	before := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)
+	file := d.backUp(t)
+	d.revoke(t, revokedID)
+	modelstest.Exec(t, url, "CHECKPOINT")
+	d.restore(t, file, backup.KeepUnrevokedKeys, 1)
+	must(t, cluster.Halt())
+	must(t, cluster.Resume())
+	d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
+	if after := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t); after.Label != "東京" || !after.CreatedAt.Equal(before.CreatedAt) {
+		t.Errorf("restored %+v, want %+v", after, before)
+	}
+	if restored := d.actions(t, models.ActionDatabaseRestored); len(restored) != 1 {
+		t.Errorf("the crash undid the restore: %+v", restored)
+	}
+}
+
 // A socket without a server is no lost database, whose keys would need a choice.
 func TestRestoreSaysThatNoServerAnswers(t *testing.T) {
 	t.Parallel()
@@ -252,6 +282,33 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 			d.answers(t, "confirmed", secrets[id], models.ErrKeyRevoked)
 		}
 	})
+}
+
+// The isolation of the database must not hide a revocation that the restore has waited for.
+func TestRestoreSeesARevocationThatItHasWaitedFor(t *testing.T) {
+	t.Parallel()
+	url := modelstest.PostgresURL(t)
+	modelstest.Exec(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = ''repeatable read''', current_database()); END $$")
+	d := deploy(t, url)
+	id, secret := d.generate(t, "prod")
+	file := d.backUp(t)
+	operator := modelstest.OpenDatabase(t, url)
+	revocation := modelstest.Value(operator.BeginTx(t.Context(), nil))(t)
+	modelstest.Value(revocation.ExecContext(t.Context(), "UPDATE api_keys SET revoked_at = now() WHERE id = ?", id))(t)
+	restored := make(chan error, 1)
+	go func() {
+		_, err := backup.Restore(context.WithoutCancel(t.Context()), url, file, backup.KeepUnrevokedKeys)
+		restored <- err
+	}()
+	modelstest.Eventually(t, "the restore waits", func() bool {
+		var waiting int
+		err := operator.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' "+
+			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&waiting)
+		return err == nil && waiting > 0
+	})
+	must(t, revocation.Commit())
+	must(t, <-restored)
+	d.answers(t, "revoked", secret, models.ErrKeyRevoked)
 }
 
 // A key that is revoked in the current database stays revoked with each choice.

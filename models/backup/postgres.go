@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
+	"portal/models/database"
 )
 
 // clientVariables are the parameters of a database URL that PostgreSQL's programs read from the
@@ -24,17 +24,19 @@ var clientVariables = map[string]string{
 	"krbsrvname":      "PGKRBSRVNAME",
 	"passfile":        "PGPASSFILE",
 	"sslcert":         "PGSSLCERT",
-	"sslcrl":          "PGSSLCRL",
 	"sslkey":          "PGSSLKEY",
 	"sslmode":         "PGSSLMODE",
 	"sslrootcert":     "PGSSLROOTCERT",
 	"sslsni":          "PGSSLSNI",
+
+	"ssl_max_protocol_version": "PGSSLMAXPROTOCOLVERSION",
+	"ssl_min_protocol_version": "PGSSLMINPROTOCOLVERSION",
 }
 
 // backUpPostgres writes a dump in PostgreSQL's custom format to an empty file.
 func backUpPostgres(ctx context.Context, databaseURL, file string) error {
 	program, err := postgresProgram(ctx, databaseURL, "pg_dump",
-		"--format=custom", "--no-owner", "--no-privileges", "--no-password", "--file="+file)
+		"--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges", "--no-password", "--file="+file)
 	if err != nil {
 		return err
 	}
@@ -75,9 +77,9 @@ func findPostgresProgram(name string) (string, error) {
 
 // postgresEnvironment returns the environment of PostgreSQL's programs for the database.
 func postgresEnvironment(databaseURL string) ([]string, error) {
-	config, err := pgx.ParseConfig(databaseURL)
+	config, err := database.ParsePostgresURL(databaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("the database URL is not a valid PostgreSQL URL")
+		return nil, err
 	}
 	hosts, ports := []string{config.Host}, []string{fmt.Sprint(config.Port)}
 	for _, other := range config.Fallbacks {

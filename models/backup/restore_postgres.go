@@ -36,7 +36,7 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 	if err != nil {
 		return 0, err
 	}
-	if revoked, err = feedPsql(psql, before, dump, r.commitPostgres()); err != nil {
+	if revoked, err = feedPsql(psql, database.OwnSettings+";"+before, dump, r.commitPostgres()); err != nil {
 		return 0, err
 	}
 	if err := updateSchema(ctx, databaseURL); err != nil {
