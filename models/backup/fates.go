@@ -127,7 +127,7 @@ var tables = []table{
 	// anew after its row was lost has another id.
 	{
 		name: "calls", rows: ofBoth, key: "room_id", referring: ofAnAccount, restored: "room_id",
-		current: "id account_id agent_id api_key_id room_name user_id started_at ended_at end_reason exact ending " +
+		current: "id account_id agent_id api_key_id room_name user_id started_at ended_at end_reason exact final ending " +
 			"unseen_since visitors unrecorded",
 	},
 	{name: "call_totals", rows: ofBoth, key: "subject_id day", referring: ofASubject, restored: "subject_id day", higher: "calls seconds"},
