@@ -141,3 +141,17 @@ func TestTheImageIsBuiltWithTheModulesGoVersion(t *testing.T) {
 		t.Errorf("go.mod says %q, and the Dockerfile has no %q", version, want)
 	}
 }
+
+// The product is made of these.
+func TestModuleRequiresItsSixPackages(t *testing.T) {
+	t.Parallel()
+	module := modelstest.Value(os.ReadFile("../../go.mod"))(t)
+	for _, name := range []string{
+		"github.com/gin-gonic/gin", "github.com/uptrace/bun", "github.com/uptrace/bun/dialect/pgdialect", "github.com/gorilla/sessions",
+		"github.com/golang-jwt/jwt/v5", "github.com/playwright-community/playwright-go",
+	} {
+		if !regexp.MustCompile(`(?m)^\s+` + regexp.QuoteMeta(name) + ` v\S+$`).Match(module) {
+			t.Errorf("go.mod does not require %s, or an indirect one", name)
+		}
+	}
+}

@@ -1,72 +1,117 @@
 package portal
 
 import (
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/gorilla/securecookie"
+	"github.com/gorilla/sessions"
 
 	"portal/handlers/deps"
+	"portal/models"
 )
 
-// cookie is one of the portal's cookies. Its value is signed, so that nobody can change it, but
-// anyone can read it in the browser.
-type cookie struct {
-	name   string // in the signature
-	sent   string // to the browser
-	age    time.Duration
-	secure bool
-	codecs []securecookie.Codec
+// The names of the portal's cookies.
+const (
+	sessionCookie   = "session"   // the token of a session, see [sessionStore]
+	flashCookie     = "flash"     // the notice for the next page
+	revealedCookie  = "revealed"  // the last page has shown a key
+	pendingCookie   = "pending"   // a sign-in that waits for its second step
+	requestCookie   = "oidc"      // the request to the OpenID Connect provider
+	challengeCookie = "challenge" // that the browser's passkey must answer
+	deviceCookie    = "device"    // identifies the device of a user who has signed in
+	dismissedCookie = "dismissed" // the notice about leaked keys
+)
+
+// cookieAges are the lifetimes of what waits in the browser between two requests. With zero, the
+// browser keeps the cookie until it closes.
+var cookieAges = map[string]time.Duration{
+	flashCookie:     time.Minute, // how late a message can appear after an interrupted redirect
+	revealedCookie:  0,
+	pendingCookie:   10 * time.Minute,
+	requestCookie:   10 * time.Minute, // how long the user may take at the provider
+	challengeCookie: models.ChallengeLife,
+	deviceCookie:    365 * 24 * time.Hour, // it gives no access, so sign-out keeps it
+	dismissedCookie: leakNotice,
 }
 
-// The lifetimes of cookies.
-const (
-	flashAge   = time.Minute      // how late a message can appear after an interrupted redirect
-	pendingAge = 10 * time.Minute // of a sign-in that waits for its second step
-	// deviceAge is that of the cookie that identifies the device of a user who has signed in.
-	// It gives no access, so sign-out keeps it.
-	deviceAge = 365 * 24 * time.Hour
-	// authRequestAge is how long the user may take at the provider.
-	authRequestAge = 10 * time.Minute
-)
+// cookies are the sessions that the browser itself keeps in signed cookies: nobody can change their
+// values, but anyone can read them in the browser.
+type cookies struct {
+	stores map[string]*sessions.CookieStore // by cookie; those of one lifetime share a store
+	base   *url.URL
+}
 
-// newCookie returns a cookie that is valid for age. If age is zero, the browser keeps it until it
-// closes. Under https the prefix of its name makes the browser accept it from this host alone.
-func newCookie(d deps.Deps, name string, age time.Duration) cookie {
-	k := cookie{name: name, sent: name, age: age, secure: d.BaseURL.Scheme == "https"}
-	if k.secure {
-		k.sent = "__Host-" + name
-	}
-	for _, key := range d.CookieKeys {
-		codec := securecookie.New(key, nil)
-		codec.MaxAge(int(age / time.Second))
-		k.codecs = append(k.codecs, codec)
+func newCookies(d deps.Deps) cookies {
+	k, byAge := cookies{stores: map[string]*sessions.CookieStore{}, base: d.BaseURL}, map[time.Duration]*sessions.CookieStore{}
+	for name, age := range cookieAges {
+		if byAge[age] == nil {
+			byAge[age] = newCookieStore(d, age)
+		}
+		k.stores[name] = byAge[age]
 	}
 	return k
 }
 
-// set gives the browser the cookie. It returns an error if the value is too long.
-func (k cookie) set(c *gin.Context, value any) error {
-	text, err := securecookie.EncodeMulti(k.name, value, k.codecs...)
-	if err == nil {
-		k.send(c, text, int(k.age/time.Second))
+// newCookieStore returns a store whose cookies are valid for age.
+func newCookieStore(d deps.Deps, age time.Duration) *sessions.CookieStore {
+	var pairs [][]byte
+	for _, key := range d.CookieKeys {
+		pairs = append(pairs, key, nil) // signed, not encrypted
 	}
-	return err
+	store := sessions.NewCookieStore(pairs...)
+	store.Options = &sessions.Options{Path: "/", HttpOnly: true, Secure: d.BaseURL.Scheme == "https", SameSite: http.SameSiteLaxMode}
+	store.MaxAge(int(age / time.Second)) // of the browser's cookie and of its signature
+	return store
 }
 
-// get reads the cookie of the request into value. If the cookie is missing, forged or too old, it
-// returns false.
-func (k cookie) get(c *gin.Context, value any) bool {
-	sent, err := c.Request.Cookie(k.sent)
-	return err == nil && securecookie.DecodeMulti(k.name, sent.Value, value, k.codecs...) == nil
+// cookieName returns the name of a cookie in the browser. Under https its prefix makes the browser
+// accept the cookie from this host alone.
+func cookieName(base *url.URL, name string) string {
+	if base.Scheme == "https" {
+		name = "__Host-" + name
+	}
+	return name
 }
 
-// drop deletes the cookie in the browser.
-func (k cookie) drop(c *gin.Context) { k.send(c, "", -1) }
+// get returns the values of a cookie. If the cookie is missing, forged or too old, there are none.
+func (k cookies) get(c *gin.Context, name string) *sessions.Session {
+	session, err := k.stores[name].New(c.Request, cookieName(k.base, name))
+	if err != nil { // a bad cookie
+		clear(session.Values)
+	}
+	return session
+}
 
-func (k cookie) send(c *gin.Context, text string, maxAge int) {
-	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // Secure follows the scheme of the base URL
-		Name: k.sent, Value: text, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: k.secure, SameSite: http.SameSiteLaxMode,
-	})
+// drop deletes a cookie in the browser.
+func (k cookies) drop(c *gin.Context, name string) {
+	session := k.get(c, name)
+	clear(session.Values)
+	session.Options.MaxAge = -1
+	if err := session.Save(c.Request, c.Writer); err != nil {
+		_ = c.Error(err)
+	}
+}
+
+// valueKey is the key of the one value of a cookie.
+const valueKey = "value"
+
+// put sends the browser a cookie with one value. It returns an error if the value is too long.
+func (k cookies) put(c *gin.Context, name string, value any) error {
+	// JSON, because the store would need each type to be registered.
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	session := k.get(c, name)
+	session.Values[valueKey] = string(text)
+	return session.Save(c.Request, c.Writer)
+}
+
+// read reads the value of a cookie. If there is none, it returns false.
+func (k cookies) read(c *gin.Context, name string, value any) bool {
+	text, ok := k.get(c, name).Values[valueKey].(string)
+	return ok && json.Unmarshal([]byte(text), value) == nil
 }

@@ -134,7 +134,7 @@ func (p *accountPages) refusePassword(c *gin.Context, err error) error {
 
 // passwordChanged gives the browser the new token of its session, and renews the account page.
 func (p *accountPages) passwordChanged(c *gin.Context, token string) error {
-	if err := p.sessionToken.set(c, token); err != nil {
+	if err := p.renewSession(c, token); err != nil {
 		return err
 	}
 	list, err := p.sessionList(c)

@@ -114,7 +114,7 @@ func (s *site) requireSession(c *gin.Context) {
 // otherwise "". The browser has named the user since it signed in.
 func (s *site) removedFrom(c *gin.Context) string {
 	var device models.Device
-	if !s.sessionToken.get(c, new(string)) || !s.device.get(c, &device) {
+	if _, err := c.Request.Cookie(s.sessions.name); err != nil || !s.cookies.read(c, deviceCookie, &device) {
 		return ""
 	}
 	account, err := s.Store.People.RemovedFrom(c.Request.Context(), device.UserID)

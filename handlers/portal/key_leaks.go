@@ -30,7 +30,7 @@ type dismissedLeaks struct {
 func (p *keyPages) leaked(c *gin.Context) (notice templates.LeakedKeys, err error) {
 	session, since := sessionFrom(c), p.Now().Add(-leakNotice)
 	var dismissed dismissedLeaks
-	if p.dismissed.get(c, &dismissed) && dismissed.User == session.UserID && dismissed.Until.After(since) {
+	if p.cookies.read(c, dismissedCookie, &dismissed) && dismissed.User == session.UserID && dismissed.Until.After(since) {
 		since = dismissed.Until
 	}
 	keys, err := p.keys.Leaked(c.Request.Context(), session.AccountID, since, noticedLeaks+1)
@@ -51,7 +51,7 @@ func (p *keyPages) showLeaks(c *gin.Context) error {
 func (p *keyPages) dismissLeaks(c *gin.Context) error {
 	key, err := p.find(c)
 	if err == nil && key.RevokedAt != nil {
-		err = p.dismissed.set(c, dismissedLeaks{User: sessionFrom(c).UserID, Until: *key.RevokedAt})
+		err = p.cookies.put(c, dismissedCookie, dismissedLeaks{User: sessionFrom(c).UserID, Until: *key.RevokedAt})
 	}
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ const credentialField = "credential"
 type relyingParty struct {
 	*webauthn.WebAuthn
 
-	challenge cookie // that the browser's passkey must answer
+	cookies cookies // with the challenge that the browser's passkey must answer
 }
 
 // OffersPasskeys reports whether browsers offer passkeys at a base URL: not at an IP address, and
@@ -35,7 +35,7 @@ func OffersPasskeys(baseURL *url.URL) bool {
 }
 
 // newRelyingParty returns nil if browsers offer no passkeys at the base URL.
-func newRelyingParty(d deps.Deps) (*relyingParty, error) {
+func newRelyingParty(d deps.Deps, k cookies) (*relyingParty, error) {
 	if !OffersPasskeys(d.BaseURL) {
 		return nil, nil //nolint:nilnil // documented above
 	}
@@ -47,7 +47,7 @@ func newRelyingParty(d deps.Deps) (*relyingParty, error) {
 			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
 		},
 	})
-	return &relyingParty{party, newCookie(d, "challenge", models.ChallengeLife)}, err
+	return &relyingParty{party, k}, err
 }
 
 // sendOptions sends the options of a WebAuthn call as JSON, and their challenge as a cookie. The
@@ -57,7 +57,7 @@ func (p *relyingParty) sendOptions(c *gin.Context, options any, challenge *webau
 	if err != nil {
 		return err
 	}
-	if err := p.challenge.set(c, challenge); err != nil {
+	if err := p.cookies.put(c, challengeCookie, challenge); err != nil {
 		return err
 	}
 	c.Header("Cache-Control", "no-store")
@@ -68,8 +68,8 @@ func (p *relyingParty) sendOptions(c *gin.Context, options any, challenge *webau
 // takeChallenge returns the challenge of the browser and deletes its cookie. It returns false if
 // the cookie is missing, forged or too old.
 func (p *relyingParty) takeChallenge(c *gin.Context) (challenge webauthn.SessionData, known bool) {
-	known = p.challenge.get(c, &challenge)
-	p.challenge.drop(c)
+	known = p.cookies.read(c, challengeCookie, &challenge)
+	p.cookies.drop(c, challengeCookie)
 	return challenge, known
 }
 

@@ -52,19 +52,21 @@ var (
 func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	assets, assetsErr := embeddedAssets()
 	parsed, templatesErr := embeddedTemplates()
-	keys, err := newRelyingParty(d)
+	kept := newCookies(d)
+	keys, err := newRelyingParty(d, kept)
 	if err := cmp.Or(assetsErr, templatesErr, err); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
+	actions := middleware.NewSlots(maxActions)
 	s := &site{
-		Deps:           d,
-		sessionToken:   newCookie(d, "session", d.SessionMax),
-		flash:          newCookie(d, "flash", flashAge),
-		revealed:       newCookie(d, "revealed", 0),
-		device:         newCookie(d, "device", deviceAge),
-		dismissed:      newCookie(d, "dismissed", leakNotice),
+		Deps: d,
+		sessions: &sessionStore{
+			name: cookieName(d.BaseURL, sessionCookie), cookies: newCookieStore(d, d.SessionMax),
+			stored: d.Store.Sessions, timeout: d.Store.Timeout(), slots: actions,
+		},
+		cookies:        kept,
 		templates:      parsed,
-		actions:        middleware.NewSlots(maxActions),
+		actions:        actions,
 		passwords:      middleware.NewSlots(maxActions),
 		waiting:        middleware.NewSlots(maxActions),
 		exports:        &exports{running: map[uuid.UUID]int{}},
@@ -90,7 +92,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		webhooks: webhookPages{site: s, webhooks: store.Webhooks},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
-			passkeys: keys, oidc: oidc, pending: newCookie(d, "pending", pendingAge),
+			passkeys: keys, oidc: oidc,
 		},
 		documents: documents{site: s, assets: assets, branding: branding, documentation: sync.OnceValues(func() (documentation, error) {
 			return s.newDocumentation(openAPI, changelog)

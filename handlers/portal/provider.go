@@ -19,10 +19,6 @@ import (
 type oidcClient struct {
 	*site
 	*identity.Provider
-
-	// request is the request that this browser has begun. Only this browser can complete it, so
-	// nobody can be signed in as another person by a link.
-	request cookie
 }
 
 // newOIDCClient returns nil if there is no provider.
@@ -32,7 +28,7 @@ func newOIDCClient(s *site) *oidcClient {
 	}
 	config := *s.Provider
 	config.RedirectURL, config.Now = s.url(CallbackPath), s.Now
-	return &oidcClient{site: s, Provider: identity.New(config), request: newCookie(s.Deps, "oidc", authRequestAge)}
+	return &oidcClient{site: s, Provider: identity.New(config)}
 }
 
 // purpose is the reason for a sign-in at the provider.
@@ -44,7 +40,8 @@ const (
 	joins                   // as a new user with an invitation
 )
 
-// authRequest is a request to the provider that has begun.
+// authRequest is a request to the provider that a browser has begun. Only this browser can complete
+// it, so nobody can be signed in as another person by a link.
 type authRequest struct {
 	identity.AuthRequest
 
@@ -61,7 +58,7 @@ func (p *oidcClient) begin(c *gin.Context, request authRequest) (address string,
 	if err != nil {
 		return "", err
 	}
-	return address, p.request.set(c, request)
+	return address, p.cookies.put(c, requestCookie, request)
 }
 
 // start sends the browser to the provider.
@@ -76,10 +73,10 @@ func (p *oidcClient) start(c *gin.Context, request authRequest) error {
 // finish returns the request that the browser has begun, and the identity that the provider has
 // sent it back with.
 func (p *oidcClient) finish(c *gin.Context) (request authRequest, found models.Identity, err error) {
-	p.request.get(c, &request)
+	p.cookies.read(c, requestCookie, &request)
 	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query())
 	if !errors.Is(err, identity.ErrExpired) {
-		p.request.drop(c)
+		p.cookies.drop(c, requestCookie)
 	}
 	return request, found, err
 }

@@ -50,7 +50,7 @@ func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 	if err == nil {
 		session.AuthenticatedAt = s.Now()
 		c.Set(sessionContextKey, session)
-		return true, s.sessionToken.set(c, token)
+		return true, s.renewSession(c, token)
 	}
 	refusal, ok := refusalOf(c, err, models.ErrWrongCredentials)
 	if !ok {

@@ -61,7 +61,7 @@ func (s *site) reply(c *gin.Context, r reply) error {
 		return err
 	}
 	if r.reveals {
-		if err := s.revealed.set(c, rand.Text()); err != nil {
+		if err := s.cookies.put(c, revealedCookie, rand.Text()); err != nil {
 			return err
 		}
 	}
@@ -116,8 +116,8 @@ func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
 // other browsers when a response has Clear-Site-Data. A page with a key is the response to a POST
 // and sets the cookie, so only the response to a GET deletes it.
 func (s *site) forgetRevealed(c *gin.Context) {
-	if c.Request.Method == http.MethodGet && s.revealed.get(c, new(string)) {
-		s.revealed.drop(c)
+	if c.Request.Method == http.MethodGet && !s.cookies.get(c, revealedCookie).IsNew {
+		s.cookies.drop(c, revealedCookie)
 		c.Header("Clear-Site-Data", `"cache"`)
 	}
 }

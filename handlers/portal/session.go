@@ -1,7 +1,8 @@
 package portal
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"path"
@@ -9,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
+	"github.com/gorilla/sessions"
 
 	"portal/models"
 )
@@ -19,41 +20,50 @@ const (
 	backgroundKey     = "portal.background"
 )
 
-// currentSession returns the session of the request, or nil for a visitor. A request that an open
-// page sends by itself does not keep the session alive.
-func (s *site) currentSession(c *gin.Context) (session *models.Session, err error) {
-	var token string
-	if !s.sessionToken.get(c, &token) {
-		return nil, nil //nolint:nilnil // documented above
+// session returns the browser's session, as [sessionStore.New] does. It is never nil.
+func (s *site) session(c *gin.Context) (*sessions.Session, error) {
+	if c.Request.Context().Value(visitKey{}) == nil {
+		ctx := context.WithValue(c.Request.Context(), visitKey{}, visit{client: clientOf(c), background: c.GetBool(backgroundKey)})
+		c.Request = c.Request.WithContext(ctx)
 	}
-	var found models.Session
-	s.withDeadline(c, func() {
-		err = s.actions.Run(func() (err error) {
-			if c.GetBool(backgroundKey) {
-				found, err = s.Store.Sessions.Peek(c.Request.Context(), token)
-			} else {
-				found, err = s.Store.Sessions.Find(c.Request.Context(), token, clientOf(c))
-			}
-			return err
-		})
-	})
-	if errors.Is(err, models.ErrSessionNotFound) {
-		return nil, nil //nolint:nilnil // documented above
-	}
-	return &found, err
+	return s.sessions.Get(c.Request, s.sessions.name)
 }
 
-// endSession ends the session of the request, if it has one that has not already ended.
+// currentSession returns the session of the request, or nil for a visitor. A request that an open
+// page sends by itself does not keep the session alive.
+func (s *site) currentSession(c *gin.Context) (*models.Session, error) {
+	session, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	if stored, ok := storedSession(session); ok {
+		return &stored, nil
+	}
+	return nil, nil //nolint:nilnil // documented above
+}
+
+// startSession gives the browser the token of a new session, and ends its earlier one.
+func (s *site) startSession(c *gin.Context, token string) error {
+	session, err := s.session(c)
+	session.ID, session.IsNew = token, true
+	return cmp.Or(session.Save(c.Request, c.Writer), err)
+}
+
+// renewSession gives the browser the new token of its session.
+func (s *site) renewSession(c *gin.Context, token string) error {
+	session, err := s.session(c)
+	session.ID = token
+	return cmp.Or(session.Save(c.Request, c.Writer), err)
+}
+
+// endSession signs out, also when the session has already ended.
 func (s *site) endSession(c *gin.Context) error {
-	session, err := s.currentSession(c)
-	if err == nil && session != nil {
-		actor := models.UserActor(session.UserID, c.ClientIP())
-		err = s.Store.Sessions.End(c.Request.Context(), session.AccountID, session.ID, actor)
+	session, err := s.session(c)
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, models.ErrSessionNotFound) {
-		return nil
-	}
-	return err
+	session.Options.MaxAge = -1
+	return session.Save(c.Request, c.Writer)
 }
 
 // lookupSession returns the session that requireSession or recognize has found, if any.
@@ -88,38 +98,41 @@ func actorOf(c *gin.Context) models.Actor {
 // newClient returns the client of a sign-in. Its device is zero if the browser is unknown.
 func (s *site) newClient(c *gin.Context) models.Client {
 	client := clientOf(c)
-	s.device.get(c, &client.Device)
+	s.cookies.read(c, deviceCookie, &client.Device)
 	return client
 }
 
-// flash is a message that reports the result of an action on the next full page, after a redirect.
-// A cookie carries it, so it never holds a secret.
-type flash struct {
-	Session uuid.UUID // on a shared browser the next user must not read the message
-	Message string
-}
-
-// setFlash stores a message for the next full page. A message that does not fit into a cookie is
-// dropped, and the error is logged.
+// setFlash stores a message for the next full page, in place of an earlier one. It reports the result
+// of an action after a redirect, and never holds a secret, because a cookie carries it. A message
+// that does not fit into a cookie is dropped, and the error is logged.
 func (s *site) setFlash(c *gin.Context, message string) {
-	session, _ := lookupSession(c)
-	if err := s.flash.set(c, flash{session.ID, message}); err != nil {
+	flash := s.cookies.get(c, flashCookie)
+	clear(flash.Values)
+	flash.AddFlash(message, flashKey(c))
+	if err := flash.Save(c.Request, c.Writer); err != nil {
 		_ = c.Error(err)
 	}
 }
 
 // takeFlash deletes the stored message and returns it, or "" if there is none or it is another
 // session's.
-func (s *site) takeFlash(c *gin.Context) string {
-	var stored flash
-	if !s.flash.get(c, &stored) {
+func (s *site) takeFlash(c *gin.Context) (message string) {
+	flash := s.cookies.get(c, flashCookie)
+	if flash.IsNew {
 		return ""
 	}
-	s.flash.drop(c)
-	if session, _ := lookupSession(c); session.ID != stored.Session {
-		return ""
+	for _, stored := range flash.Flashes(flashKey(c)) {
+		message, _ = stored.(string)
 	}
-	return stored.Message
+	s.cookies.drop(c, flashCookie)
+	return message
+}
+
+// flashKey returns the key of the session's messages: on a shared browser the next user must not
+// read them.
+func flashKey(c *gin.Context) string {
+	session, _ := lookupSession(c)
+	return session.ID.String()
 }
 
 // returnPath returns the path to open after sign-in: the requested page or, for a form or a

@@ -22,7 +22,6 @@ type signInPages struct {
 	credentials *models.Credentials
 	passkeys    *relyingParty // nil: none
 	oidc        *oidcClient   // nil: none
-	pending     cookie        // a sign-in that waits for its second step
 }
 
 // show shows the sign-in page.
@@ -99,15 +98,10 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	if signedIn.Pending {
 		return p.startSecondStep(c, signedIn.Token, next)
 	}
-	// Most proofs work only once, so the new session must start even if the old one cannot be
-	// ended.
-	if err := p.sessionToken.set(c, signedIn.Token); err != nil {
+	if err := p.cookies.put(c, deviceCookie, models.NewDevice(signedIn.User)); err != nil {
 		return err
 	}
-	if err := p.device.set(c, models.NewDevice(signedIn.User)); err != nil {
-		return err
-	}
-	if err := p.endSession(c); err != nil {
+	if err := p.startSession(c, signedIn.Token); err != nil {
 		return err
 	}
 	if signedIn.RecoveryCodes == nil {
@@ -136,13 +130,12 @@ func (p *signInPages) signOut(c *gin.Context) error {
 	if err := p.endSession(c); err != nil {
 		return err
 	}
-	p.sessionToken.drop(c)
 	return p.redirect(c, signInPath)
 }
 
 // startSecondStep gives the browser the token of the pending sign-in and asks for the code.
 func (p *signInPages) startSecondStep(c *gin.Context, token, next string) error {
-	if err := p.pending.set(c, token); err != nil {
+	if err := p.cookies.put(c, pendingCookie, token); err != nil {
 		return err
 	}
 	return p.redirect(c, secondStepPath+"?"+url.Values{"next": {next}}.Encode())
@@ -172,7 +165,7 @@ func (p *signInPages) finishSecondStep(c *gin.Context) error {
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}
-	p.pending.drop(c)
+	p.cookies.drop(c, pendingCookie)
 	return p.signedIn(c, signedIn, form.Next)
 }
 
@@ -200,6 +193,6 @@ func (p *signInPages) secondStep(form templates.SecondStepForm) templates.Second
 
 // pendingToken returns the token of the browser's pending sign-in, or "" if there is none.
 func (p *signInPages) pendingToken(c *gin.Context) (token string) {
-	p.pending.get(c, &token)
+	p.cookies.read(c, pendingCookie, &token)
 	return token
 }

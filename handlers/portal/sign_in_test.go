@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -283,4 +286,34 @@ func TestVisitorsGetNoCookie(t *testing.T) {
 			t.Error("a visitor has a session")
 		}
 	})
+}
+
+func TestSessionIsLookedUpOnceForARequest(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewSpanRecorder()
+	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("test")
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Tracer: tracer}).with(t, func(d *handlers.Deps) { d.Tracer = tracer })
+	c := s.customer(t)
+	for _, send := range []func() answer{
+		func() answer { return c.get("/api-keys") },
+		func() answer { return c.fragments().get("/api-keys/changes") },
+		func() answer { return c.get("/login") },
+		func() answer { return c.get("/nothing") },
+		func() answer { return c.get("/agents/no-id") },
+		func() answer { return c.post("/agents", url.Values{"name": {"Front desk"}}) },
+		func() answer { return c.post("/agents", url.Values{"name": {""}}) },
+		func() answer { return c.signIn(c.email, password) },
+		func() answer { return c.post("/logout", nil) },
+	} {
+		before, lookups := len(spans.Ended()), 0
+		answer := send()
+		for _, span := range spans.Ended()[before:] {
+			if span.Name() == "SELECT sessions" {
+				lookups++
+			}
+		}
+		if lookups != 1 {
+			t.Errorf("%d look-ups for the response:\n%s", lookups, answer.text())
+		}
+	}
 }

@@ -38,15 +38,12 @@ var (
 	generationRate    = middleware.RateLimit{PerSecond: 1, Burst: 300} // of each account
 )
 
-// site has what every page needs: the dependencies, the cookies and the templates.
+// site has what every page needs: the dependencies, the sessions and the templates.
 type site struct {
 	deps.Deps
 
-	sessionToken   cookie
-	flash          cookie
-	revealed       cookie
-	device         cookie
-	dismissed      cookie // the notice about leaked keys
+	sessions       *sessionStore
+	cookies        cookies
 	templates      *templates.Templates
 	actions        middleware.Slots
 	passwords      middleware.Slots // of actions that wait for password hashing

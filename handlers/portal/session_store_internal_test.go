@@ -1,0 +1,111 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/sessions"
+
+	"portal/handlers/deps"
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/secret"
+)
+
+// storeOf returns the store of sessions of a portal, and a user who can sign in.
+func storeOf(t *testing.T, databaseURL string) (*sessionStore, func() (token string)) {
+	t.Helper()
+	store := modelstest.Open(t, databaseURL, models.Options{})
+	keyring := modelstest.Value(secret.NewKeyring(strings.Repeat("a secret of the tests. ", 2), ""))(t)
+	p := modelstest.Value(New(deps.Deps{
+		Store: store, BaseURL: &url.URL{Scheme: "http", Host: "portal.test"}, Now: time.Now, CookieKeys: keyring.CookieKeys(), SessionMax: time.Hour,
+	}, []byte("{}"), ""))(t)
+	const email, password = "ada@example.com", "correct horse battery staple"
+	modelstest.Value(store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: email, Password: password}))(t)
+	user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), email, password, models.Client{}))(t)
+	return p.sessions, func() string {
+		return modelstest.Value(store.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
+	}
+}
+
+// load returns the session of a new request with this cookie.
+func (s *sessionStore) load(t *testing.T, cookie *http.Cookie) (*sessions.Session, *http.Request) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	r.AddCookie(cookie)
+	return modelstest.Value(s.Get(r, s.name))(t), r
+}
+
+// save saves the session and returns the cookie of the response, or nil.
+func (s *sessionStore) save(t *testing.T, r *http.Request, session *sessions.Session) *http.Cookie {
+	t.Helper()
+	w := httptest.NewRecorder()
+	modelstest.Must(t, session.Save(r, w))
+	for _, cookie := range w.Result().Cookies() {
+		return cookie
+	}
+	return nil
+}
+
+func TestStoreOfSessions(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s, signIn := storeOf(t, databaseURL)
+		isVisitor := func(what string, cookie *http.Cookie) {
+			t.Helper()
+			session, r := s.load(t, cookie)
+			if _, ok := storedSession(session); ok || session.ID != "" || !session.IsNew {
+				t.Errorf("%s: the session is %q, %v", what, session.ID, session.Values)
+			}
+			if cookie := s.save(t, r, session); cookie != nil {
+				t.Errorf("%s: saved again it is the cookie %v", what, cookie)
+			}
+		}
+		visitor := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		begin := func(r *http.Request, session *sessions.Session) *http.Cookie {
+			t.Helper()
+			session.ID, session.IsNew = signIn(), true
+			return s.save(t, r, session)
+		}
+
+		first := begin(visitor, modelstest.Value(s.Get(visitor, s.name))(t))
+		session, r := s.load(t, first)
+		if stored, ok := storedSession(session); !ok || stored.Email != "ada@example.com" || session.IsNew || session.ID == "" {
+			t.Fatalf("the session is %q, %v", session.ID, session.Values)
+		}
+		renewed := s.save(t, r, session)
+		second := begin(r, session)
+		isVisitor("one that another has replaced", first)
+		session, r = s.load(t, second)
+		if session.IsNew || renewed == nil {
+			t.Errorf("after it was saved the session is %q, %v", session.ID, renewed)
+		}
+
+		session.Options.MaxAge = -1
+		if deleted := s.save(t, r, session); deleted == nil || deleted.MaxAge >= 0 || deleted.Value != "" {
+			t.Errorf("the end of the session sends the cookie %v", deleted)
+		}
+		session.Options.MaxAge = 1
+		if revived := s.save(t, r, session); revived != nil {
+			t.Errorf("an ended session is saved again as %v", revived)
+		}
+		isVisitor("an ended one", second)
+		isVisitor("a forged one", &http.Cookie{Name: s.name, Value: "A" + second.Value[1:]})
+		isVisitor("an empty one", &http.Cookie{Name: s.name})
+
+		// Without the database nobody is a visitor.
+		third := begin(visitor, s.newSession())
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		r = httptest.NewRequest(http.MethodGet, "/", http.NoBody).WithContext(ended)
+		r.AddCookie(third)
+		if session, err := s.Get(r, s.name); err == nil || session.ID != "" || s.save(t, r, session) != nil {
+			t.Errorf("without the database: %v, %v", session, err)
+		}
+	})
+}
