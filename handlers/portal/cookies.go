@@ -1,9 +1,11 @@
 package portal
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -19,8 +21,8 @@ const (
 	flashCookie     = "flash"     // the notice for the next page
 	revealedCookie  = "revealed"  // the last page has shown a key
 	pendingCookie   = "pending"   // a sign-in that waits for its second step
-	requestCookie   = "oidc"      // the request to the OpenID Connect provider
-	challengeCookie = "challenge" // that the browser's passkey must answer
+	requestCookie   = "oidc"      // requests to the OpenID Connect provider
+	challengeCookie = "challenge" // challenges that the browser's passkeys must answer
 	deviceCookie    = "device"    // identifies the device of a user who has signed in
 	dismissedCookie = "dismissed" // the notice about leaked keys
 )
@@ -42,10 +44,11 @@ var cookieAges = map[string]time.Duration{
 type cookies struct {
 	stores map[string]*sessions.CookieStore // by cookie; those of one lifetime share a store
 	base   *url.URL
+	now    func() time.Time
 }
 
 func newCookies(d deps.Deps) cookies {
-	k, byAge := cookies{stores: map[string]*sessions.CookieStore{}, base: d.BaseURL}, map[time.Duration]*sessions.CookieStore{}
+	k, byAge := cookies{stores: map[string]*sessions.CookieStore{}, base: d.BaseURL, now: d.Now}, map[time.Duration]*sessions.CookieStore{}
 	for name, age := range cookieAges {
 		if byAge[age] == nil {
 			byAge[age] = newCookieStore(d, age)
@@ -100,8 +103,7 @@ const valueKey = "value"
 
 // put sends the browser a cookie with one value. It returns an error if the value is too long.
 func (k cookies) put(c *gin.Context, name string, value any) error {
-	// JSON, because the store would need each type to be registered.
-	text, err := json.Marshal(value)
+	text, err := encode(value)
 	if err != nil {
 		return err
 	}
@@ -110,8 +112,65 @@ func (k cookies) put(c *gin.Context, name string, value any) error {
 	return session.Save(c.Request, c.Writer)
 }
 
+// encode returns the value as JSON: the store itself would need each type to be registered. An
+// address is not longer than it was, because no "&" is escaped.
+func encode(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(text.Bytes()), err
+}
+
 // read reads the value of a cookie. If there is none, it returns false.
 func (k cookies) read(c *gin.Context, name string, value any) bool {
 	text, ok := k.get(c, name).Values[valueKey].(string)
 	return ok && json.Unmarshal([]byte(text), value) == nil
+}
+
+// maxWaiting limits how many values of one kind wait in a browser at the same time.
+const maxWaiting = 4
+
+// waiting is one of the values of a cookie that has one for each tab of the browser.
+type waiting struct {
+	Key   string
+	Since time.Time
+	Value json.RawMessage
+}
+
+// waiting returns the values that wait in a cookie, the oldest first.
+func (k cookies) waiting(c *gin.Context, name string) (all []waiting) {
+	k.read(c, name, &all)
+	return slices.DeleteFunc(all, func(one waiting) bool { return k.now().Sub(one.Since) >= cookieAges[name] })
+}
+
+// add is [cookies.put] for one of several values. The oldest ones make room for it. It returns an
+// error if the value alone is too long.
+func (k cookies) add(c *gin.Context, name, key string, value any) error {
+	text, err := encode(value)
+	if err != nil {
+		return err
+	}
+	all := append(k.waiting(c, name), waiting{Key: key, Since: k.now(), Value: text})
+	for all = all[max(0, len(all)-maxWaiting):]; ; all = all[1:] {
+		if err := k.put(c, name, all); err == nil || len(all) == 1 {
+			return err
+		}
+	}
+}
+
+// take is [cookies.read] for the value with this key, which it deletes.
+func (k cookies) take(c *gin.Context, name, key string, value any) bool {
+	all := k.waiting(c, name)
+	i := slices.IndexFunc(all, func(one waiting) bool { return one.Key == key })
+	if i < 0 {
+		return false
+	}
+	found := json.Unmarshal(all[i].Value, value) == nil
+	if all = slices.Delete(all, i, i+1); len(all) == 0 {
+		k.drop(c, name)
+	} else if err := k.put(c, name, all); err != nil {
+		_ = c.Error(err)
+	}
+	return found
 }

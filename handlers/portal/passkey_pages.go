@@ -42,9 +42,12 @@ func (p *accountPages) createPasskey(c *gin.Context) error {
 		}
 		return p.redirect(c, page+"?"+paramConfirmed+"=passkey")
 	}
-	challenge, known := p.passkeys.takeChallenge(c)
 	answer, err := protocol.ParseCredentialCreationResponseBytes([]byte(c.PostForm(credentialField)))
-	if !known || err != nil {
+	if err != nil {
+		return p.passkeyRefused(c)
+	}
+	challenge, known := p.passkeys.takeChallenge(c, answer.Response.CollectedClientData)
+	if !known {
 		return p.passkeyRefused(c)
 	}
 	session := sessionFrom(c)
@@ -151,9 +154,12 @@ func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 // verifyPasskey checks the answer in the form and returns the passkey with its new counter, and the
 // challenge. If the answer is not valid, the error is [models.ErrPasskeyNotFound].
 func (p *signInPages) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
-	challenge, known := p.passkeys.takeChallenge(c)
 	answer, err := protocol.ParseCredentialRequestResponseBytes([]byte(c.PostForm(credentialField)))
-	if !known || err != nil {
+	if err != nil {
+		return models.Passkey{}, "", models.ErrPasskeyNotFound
+	}
+	challenge, known := p.passkeys.takeChallenge(c, answer.Response.CollectedClientData)
+	if !known {
 		return models.Passkey{}, "", models.ErrPasskeyNotFound
 	}
 	passkey, err := p.credentials.FindPasskey(c.Request.Context(), answer.RawID)

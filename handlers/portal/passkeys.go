@@ -22,7 +22,7 @@ const credentialField = "credential"
 type relyingParty struct {
 	*webauthn.WebAuthn
 
-	cookies cookies // with the challenge that the browser's passkey must answer
+	cookies cookies // with the challenges that the browser's passkeys must answer
 }
 
 // OffersPasskeys reports whether browsers offer passkeys at a base URL: not at an IP address, and
@@ -57,7 +57,7 @@ func (p *relyingParty) sendOptions(c *gin.Context, options any, challenge *webau
 	if err != nil {
 		return err
 	}
-	if err := p.cookies.put(c, challengeCookie, challenge); err != nil {
+	if err := p.cookies.add(c, challengeCookie, challenge.Challenge, challenge); err != nil {
 		return err
 	}
 	c.Header("Cache-Control", "no-store")
@@ -65,11 +65,10 @@ func (p *relyingParty) sendOptions(c *gin.Context, options any, challenge *webau
 	return nil
 }
 
-// takeChallenge returns the challenge of the browser and deletes its cookie. It returns false if
-// the cookie is missing, forged or too old.
-func (p *relyingParty) takeChallenge(c *gin.Context) (challenge webauthn.SessionData, known bool) {
-	known = p.cookies.read(c, challengeCookie, &challenge)
-	p.cookies.drop(c, challengeCookie)
+// takeChallenge returns the challenge that the browser has answered, and deletes it there. It returns
+// false if the browser has none, or a forged or old one.
+func (p *relyingParty) takeChallenge(c *gin.Context, answered protocol.CollectedClientData) (challenge webauthn.SessionData, known bool) {
+	known = p.cookies.take(c, challengeCookie, answered.Challenge, &challenge)
 	return challenge, known
 }
 

@@ -51,14 +51,14 @@ type authRequest struct {
 	Invitation string    // token of the invitation
 }
 
-// begin stores a new request in the browser, in place of an older one, and returns the provider's
-// address.
+// begin stores a new request in the browser, beside those of its other tabs, and returns the
+// provider's address.
 func (p *oidcClient) begin(c *gin.Context, request authRequest) (address string, err error) {
 	address, request.AuthRequest, err = p.Begin(c.Request.Context(), c.Query("again") != "")
 	if err != nil {
 		return "", err
 	}
-	return address, p.cookies.put(c, requestCookie, request)
+	return address, p.cookies.add(c, requestCookie, request.State, request)
 }
 
 // start sends the browser to the provider.
@@ -73,11 +73,8 @@ func (p *oidcClient) start(c *gin.Context, request authRequest) error {
 // finish returns the request that the browser has begun, and the identity that the provider has
 // sent it back with.
 func (p *oidcClient) finish(c *gin.Context) (request authRequest, found models.Identity, err error) {
-	p.cookies.read(c, requestCookie, &request)
+	p.cookies.take(c, requestCookie, c.Query("state"), &request)
 	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query())
-	if !errors.Is(err, identity.ErrExpired) {
-		p.cookies.drop(c, requestCookie)
-	}
 	return request, found, err
 }
 

@@ -201,6 +201,40 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 	})
 }
 
+// A browser has a request for each tab: each completes once, within ten minutes, and only the newest
+// are kept.
+func TestTabsSignInAtTheProviderSideBySide(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	onProviderSite(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.connectAs(c.email).redirects("/account")
+		person, browser := handlerstest.NewPerson(t), s.visitor(t)
+		begin := func(next string) (callback string) { return person.SignIn(browser.toProvider(next), c.email) }
+
+		first, second := begin("/agents"), begin("/activity")
+		browser.get(first).redirects("/agents")
+		browser.get(first).is(http.StatusBadRequest)
+		browser.get(second).redirects("/activity")
+
+		var callbacks []string
+		for range 6 {
+			callbacks = append(callbacks, begin("/activity?search="+strings.Repeat("a", 200)))
+		}
+		if got := browser.get(callbacks[0]).status; got != http.StatusBadRequest {
+			t.Errorf("the oldest of %d requests gets status %d", len(callbacks), got)
+		}
+		for _, callback := range callbacks[4:] {
+			browser.get(callback).is(http.StatusSeeOther)
+		}
+
+		first = begin("/agents")
+		clock.Advance(6 * time.Minute)
+		begin("/agents")
+		clock.Advance(5 * time.Minute)
+		browser.get(first).is(http.StatusBadRequest).one("alert", "expired")
+	})
+}
+
 func TestConnectingTakesAFreshSignIn(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	onProviderSite(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {
@@ -364,8 +398,8 @@ func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 
 func TestLongAddressesDoNotBreakTheSignIn(t *testing.T) {
 	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
-		// Encoded again, the second is three times as long.
-		for _, search := range []string{strings.Repeat("a", 3600), strings.Repeat("(", 1000)} {
+		// Encoded again, the second is three times as long, and the third in JSON.
+		for _, search := range []string{strings.Repeat("a", 3600), strings.Repeat("(", 1000), strings.Repeat("&a=", 330)} {
 			address := "/login/oidc?" + url.Values{"next": {"/activity?search=" + search}}.Encode()
 			s.visitor(t).get(address).is(http.StatusSeeOther)
 		}
