@@ -142,7 +142,7 @@ func (c *canary) key(what, key string) string {
 func (c *canary) cookies(t *testing.T, what string, v *visitor) {
 	t.Helper()
 	for _, cookie := range modelstest.Value(v.context.Cookies())(t) {
-		if !strings.HasSuffix(cookie.Name, "session") {
+		if !strings.Contains(cookie.Name, "session") {
 			continue
 		}
 		c.secret(what+"'s cookie", cookie.Value)

@@ -130,7 +130,7 @@ func (s *server) metric(ctx context.Context, name string) (float64, error) {
 func (s *server) pageLoads(ctx context.Context, on *cluster, paths ...string) (loads []*load, err error) {
 	form := url.Values{"email": {benchEmail}, "password": {benchPassword}}
 	login := postRequest("/login", "application/x-www-form-urlencoded", "", form.Encode())
-	cookie, err := ask(ctx, s.address, login, `Set-Cookie: (session=[^;]+)`)
+	cookie, err := ask(ctx, s.address, login, `Set-Cookie: (session[^=]*=[^;]+)`)
 	for _, path := range paths {
 		loads = append(loads, &load{name: path, servers: []*server{s}, cluster: on, connections: 1, fixed: getRequest(path, "\r\nAccept-Encoding: gzip\r\nCookie: "+cookie)})
 	}

@@ -71,10 +71,15 @@ func newCookieStore(d deps.Deps, age time.Duration) *sessions.CookieStore {
 }
 
 // cookieName returns the name of a cookie in the browser. Under https its prefix makes the browser
-// accept the cookie from this host alone.
+// accept the cookie from this host alone. A port other than the scheme's is part of the name, because
+// the portals at all ports of a host have the same cookies.
 func cookieName(base *url.URL, name string) string {
+	usual := "80"
 	if base.Scheme == "https" {
-		name = "__Host-" + name
+		name, usual = "__Host-"+name, "443"
+	}
+	if port := base.Port(); port != "" && port != usual {
+		name += "-" + port
 	}
 	return name
 }

@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,6 +37,23 @@ func TestDeviceSignsInWhileStrangersGuess(t *testing.T) {
 	c.signIn(c.email, password).redirects("/api-keys")
 }
 
+// The cookies of a host are the same at all its ports.
+func TestPortalsAtTwoPortsKeepTheirSessions(t *testing.T) {
+	t.Parallel()
+	databaseURL := modelstest.SQLiteURL(t)
+	for _, base := range []string{"http://portal.test:%d", "https://portal.test:%d"} {
+		first := newSite(t, databaseURL, fmt.Sprintf(base, 8081), models.Options{})
+		second := newSite(t, modelstest.SQLiteURL(t), fmt.Sprintf(base, 8082), models.Options{})
+		one, two := first.customer(t), second.customer(t)
+		two.Client.Jar = one.Client.Jar
+		one.signIn(one.email, password).redirects("/api-keys")
+		two.signIn(two.email, password).redirects("/api-keys")
+		one.get("/account").is(http.StatusOK).says(one.email)
+		two.post("/logout", nil).redirects("/login")
+		one.get("/account").is(http.StatusOK).says(one.email)
+	}
+}
+
 // The previous secret still verifies cookies, but it no longer signs them.
 func TestCookiesSurviveOneRotationOfTheSecret(t *testing.T) {
 	plain := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{SignInLimit: 1})
@@ -55,7 +73,10 @@ func TestCookiesSurviveOneRotationOfTheSecret(t *testing.T) {
 }
 
 func TestCookieAttributes(t *testing.T) {
-	for base, prefix := range map[string]string{httpBase: "", "https://portal.test": "__Host-"} {
+	for base, format := range map[string]string{
+		httpBase: "%s", "https://portal.test": "__Host-%s", "http://portal.test:80": "%s", "https://portal.test:443": "__Host-%s",
+		"http://portal.test:8080": "%s-8080", "https://portal.test:8443": "__Host-%s-8443",
+	} {
 		s := sqliteSite(t, base)
 		c := s.customer(t)
 		longest := strings.Repeat("𝔸", 100) // the longest name, in the widest characters
@@ -79,8 +100,8 @@ func TestCookieAttributes(t *testing.T) {
 			{after, "revealed", -1},
 			{c.post("/logout", nil), "session", -1},
 		} {
-			got := set.cookie(prefix + set.name)
-			secure := prefix != "" // browsers ignore other __Host- cookies
+			got := set.cookie(fmt.Sprintf(format, set.name))
+			secure := strings.HasPrefix(base, "https:") // browsers ignore other __Host- cookies
 			if got.Path != "/" || got.Domain != "" || got.MaxAge != set.maxAge || !got.HttpOnly || got.Secure != secure ||
 				got.SameSite != http.SameSiteLaxMode || len(got.Raw) > 4096 {
 				t.Errorf("under %s the cookie is %q, not for %d s, or not for the portal alone", base, got.Raw, set.maxAge)

@@ -233,7 +233,7 @@ func (v *visitor) copiedTo(s *site) *visitor {
 // sessionCookie returns the value of the session cookie, or "" if there is none.
 func (v *visitor) sessionCookie() string {
 	for _, cookie := range v.Jar.Cookies(v.base) {
-		if strings.HasSuffix(cookie.Name, "session") {
+		if strings.Contains(cookie.Name, "session") {
 			return cookie.Value
 		}
 	}
