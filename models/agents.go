@@ -303,34 +303,40 @@ type agentUse struct {
 	UsedAt   time.Time
 }
 
-// flush writes nothing for agents that were removed after their last use.
+// flush writes nothing for keys that were deleted and agents that were removed after their last use.
 func (a *Agents) flush(ctx context.Context) error {
 	return failed("write when agents were last used", a.uses.flush(ctx, func(ctx context.Context, seen []lastSeenRow) error {
-		ids, left := []uuid.UUID{}, []uuid.UUID{}
-		for _, one := range seen {
-			ids = append(ids, one.ID)
-		}
-		ids = slices.Compact(ids) // a batch is sorted by agent
-		err := a.db.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(ids)).Scan(ctx, &left)
-		if err != nil {
-			return err
-		}
-		exists := map[uuid.UUID]bool{}
-		for _, id := range left {
-			exists[id] = true
-		}
-		var uses []agentUse
-		for _, one := range seen {
-			if exists[one.ID] {
-				uses = append(uses, agentUse{APIKeyID: one.KeyID, AgentID: one.ID, UsedAt: one.At})
-			}
-		}
-		if len(uses) == 0 {
-			return nil
-		}
-		_, err = a.db.NewInsert().Model(&uses).On("CONFLICT (api_key_id, agent_id) DO UPDATE").
-			Set("used_at = excluded.used_at").
-			Where("agent_use.used_at < excluded.used_at").Exec(ctx)
-		return err
+		return a.db.inBackground(ctx, func(ctx context.Context, tx Tx) error { return writeAgentUses(ctx, tx, seen) })
 	}))
+}
+
+func writeAgentUses(ctx context.Context, tx Tx, seen []lastSeenRow) error {
+	var agents, keys, left []uuid.UUID
+	for _, one := range seen {
+		agents, keys = append(agents, one.ID), append(keys, one.KeyID)
+	}
+	agents = slices.Compact(agents) // a batch is sorted by agent
+	if err := tx.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(agents)).Scan(ctx, &left); err != nil {
+		return err
+	}
+	exists, err := tx.keepKeys(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, id := range left {
+		exists[id] = true
+	}
+	var uses []agentUse
+	for _, one := range seen {
+		if exists[one.ID] && exists[one.KeyID] {
+			uses = append(uses, agentUse{APIKeyID: one.KeyID, AgentID: one.ID, UsedAt: one.At})
+		}
+	}
+	if len(uses) == 0 {
+		return nil
+	}
+	_, err = tx.NewInsert().Model(&uses).On("CONFLICT (api_key_id, agent_id) DO UPDATE").
+		Set("used_at = excluded.used_at").
+		Where("agent_use.used_at < excluded.used_at").Exec(ctx)
+	return err
 }

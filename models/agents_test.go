@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"runtime"
 	"slices"
@@ -346,7 +347,7 @@ func (f *fixture) useAgents(t testing.TB, s *models.Store, accountID uuid.UUID, 
 	t.Helper()
 	f.clock.Advance(time.Second)
 	for n := range models.MaxActiveKeys {
-		key := uuid.NewSHA1(accountID, []byte{byte(n)})
+		key := manyKeysID(accountID, n)
 		for _, agent := range agents {
 			s.Agents.Used(accountID, agent.ID, key)
 		}
@@ -354,7 +355,12 @@ func (f *fixture) useAgents(t testing.TB, s *models.Store, accountID uuid.UUID, 
 	return len(agents) * models.MaxActiveKeys
 }
 
-// manyAgents inserts as many agents as an account can have.
+// manyKeysID returns the id of one of the keys of manyAgents.
+func manyKeysID(accountID uuid.UUID, n int) uuid.UUID {
+	return uuid.NewSHA1(accountID, []byte{byte(n)})
+}
+
+// manyAgents inserts as many agents and keys as an account can have, and returns the agents.
 func (f *fixture) manyAgents(t testing.TB, accountID uuid.UUID) []models.Agent {
 	t.Helper()
 	agents := make([]models.Agent, models.MaxAgents)
@@ -362,6 +368,16 @@ func (f *fixture) manyAgents(t testing.TB, accountID uuid.UUID) []models.Agent {
 		agents[i] = models.Agent{ID: newID(), AccountID: accountID, Name: "Reception", CreatedAt: f.clock.Now()}
 	}
 	must(t, errOf(f.db.NewInsert().Model(&agents).Exec(t.Context())))
+	keys := make([]models.Key, models.MaxActiveKeys)
+	for n := range keys {
+		id := manyKeysID(accountID, n)
+		hash := sha256.Sum256(id[:])
+		keys[n] = models.Key{
+			ID: id, AccountID: accountID, Label: "one of many", KeyHash: hash[:], Credential: models.CredentialSecret,
+			FormID: id, CreatedAt: f.clock.Now(), Access: models.AccessAgents,
+		}
+	}
+	must(t, errOf(f.db.NewInsert().Model(&keys).Exec(t.Context())))
 	return agents
 }
 

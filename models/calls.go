@@ -45,8 +45,11 @@ func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
 	wake := false
 	err := c.db.InTx(ctx, "record an event of a call", func(ctx context.Context, tx Tx) error {
 		access, err := readCallAccess(ctx, tx, []uuid.UUID{e.Room.KeyID}, []uuid.UUID{e.Room.AgentID})
-		key, known := access.keys[e.Room.KeyID]
-		if err != nil || !known {
+		if err != nil {
+			return err
+		}
+		key := access.keys[e.Room.KeyID]
+		if kept, err := tx.keepKeys(ctx, []uuid.UUID{e.Room.KeyID}); err != nil || !kept[key.ID] {
 			return err
 		}
 		call, err := c.report(ctx, tx, e, key.AccountID)
@@ -140,8 +143,21 @@ func lockCalls(ctx context.Context, tx Tx, where string, args ...any) ([]Call, e
 	return calls, tx.db.locked(query, "UPDATE").Scan(ctx)
 }
 
-// insertCalls inserts calls whose rooms have none yet, and returns the ids of those.
+// insertCalls inserts calls whose rooms have none yet, unless their keys were deleted, and returns
+// the ids of those.
 func insertCalls(ctx context.Context, tx Tx, calls ...Call) (inserted []uuid.UUID, err error) {
+	var keys []uuid.UUID
+	for _, call := range calls {
+		keys = append(keys, call.KeyID)
+	}
+	if err := tx.lockAccountsTable(ctx, calls[0].AccountID); err != nil {
+		return nil, err
+	}
+	kept, err := tx.keepKeys(ctx, keys)
+	calls = slices.DeleteFunc(calls, func(call Call) bool { return !kept[call.KeyID] })
+	if err != nil || len(calls) == 0 {
+		return nil, err
+	}
 	for i := range calls {
 		calls[i].Unrecorded = !calls[i].Open() && calls[i].EndReason.byAccess()
 	}

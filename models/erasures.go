@@ -161,28 +161,25 @@ func (e *Erasures) Finish(ctx context.Context) error {
 // users in pages, because an account can have had any number of them.
 func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 	err := eachPage(ctx, e.db, row.AccountID, func(keys []Key) error {
-		const ofKeys, ofSubjects = "api_key_id IN (?)", "subject_id IN (?)"
-		return e.deleteRows(ctx, bun.List(idsOf(keys)),
-			expiredRows{table: "api_key_last_uses", key: "api_key_id", where: ofKeys},
-			expiredRows{table: "api_key_hourly_usage", key: "api_key_id, hour", where: ofKeys},
-			expiredRows{table: "api_key_daily_usage", key: "api_key_id, day", where: ofKeys},
-			expiredRows{table: "api_key_sources", key: "api_key_id, day, address, client", where: ofKeys},
-			expiredRows{table: "api_key_refusals", key: "api_key_id, id", where: ofKeys},
-			expiredRows{table: "api_key_agents", key: "api_key_id, agent_id", where: ofKeys},
-			expiredRows{table: "exchanges", key: "id", where: ofKeys},
-			expiredRows{table: "limit_notices", key: "subject_id, month, percent", where: ofSubjects},
-			expiredRows{table: "call_totals", key: "subject_id, day", where: ofSubjects},
-			expiredRows{table: "api_keys", key: "id", where: "id IN (?)"},
-		)
+		ids := idsOf(keys)
+		if err := e.deleteRows(ctx, bun.List(ids), ofKeys...); err != nil {
+			return err
+		}
+		for batch := range slices.Chunk(ids, writeBatch) {
+			if err := e.deleteKeys(ctx, batch); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	const ofAccount = "account_id = ?"
 	err = e.deleteRows(ctx, row.AccountID,
+		expiredRows{table: "calls", key: "id", where: ofAccount},
 		expiredRows{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id = ?"},
 		expiredRows{table: "call_totals", key: "subject_id, day", where: "subject_id = ?"},
-		expiredRows{table: "calls", key: "id", where: ofAccount},
 		expiredRows{
 			table: "webhook_deliveries", key: "endpoint_id, event_id, event",
 			where: "endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = ?)",
@@ -191,7 +188,6 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 		expiredRows{table: "invitations", key: "id", where: ofAccount},
 		expiredRows{table: "recent_mails", key: "id", where: ofAccount},
 		expiredRows{table: "outbox", key: "id", where: ofAccount},
-		expiredRows{table: "activity_repeats", key: "activity_id", where: ofAccount},
 		expiredRows{table: "agents", key: "id", where: ofAccount},
 	)
 	if err != nil {
@@ -204,9 +200,38 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 		return err
 	}
 	return e.deleteRows(ctx, row.AccountID,
+		// After the activities that they count, with which they are written.
+		expiredRows{table: "activity_repeats", key: "activity_id", where: ofAccount},
 		expiredRows{table: "accounts", key: "id", where: "id = ?"},
 		expiredRows{table: "erasures", key: "id", where: "account_id = ? AND id <> account_id"},
 	)
+}
+
+// ofKeys are the rows of keys. The calls are before their totals, which change with them.
+var ofKeys = []expiredRows{
+	{table: "api_key_last_uses", key: "api_key_id", where: "api_key_id IN (?)"},
+	{table: "api_key_hourly_usage", key: "api_key_id, hour", where: "api_key_id IN (?)"},
+	{table: "api_key_daily_usage", key: "api_key_id, day", where: "api_key_id IN (?)"},
+	{table: "api_key_sources", key: "api_key_id, day, address, client", where: "api_key_id IN (?)"},
+	{table: "api_key_refusals", key: "api_key_id, id", where: "api_key_id IN (?)"},
+	{table: "api_key_agents", key: "api_key_id, agent_id", where: "api_key_id IN (?)"},
+	{table: "exchanges", key: "id", where: "api_key_id IN (?)"},
+	{table: "calls", key: "id", where: "api_key_id IN (?)"},
+	{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id IN (?)"},
+	{table: "call_totals", key: "subject_id, day", where: "subject_id IN (?)"},
+}
+
+// deleteKeys deletes keys, and then their rows again: transactions that hold the keys, whose end it
+// waits for, may have written some since. Later ones write none; see [Tx.keepKeys].
+func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
+	return e.db.InTx(ctx, "erase API keys", func(ctx context.Context, tx Tx) error {
+		for _, rows := range append([]expiredRows{{table: "api_keys", where: "id IN (?)"}}, ofKeys...) {
+			if _, err := tx.NewDelete().TableExpr(rows.table).Where(rows.where, bun.List(ids)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // deleteUsers deletes users of an account that is being erased, and what belongs to them.

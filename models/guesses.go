@@ -162,10 +162,21 @@ func (g *guesses) wrongCode(ctx context.Context, tx Tx, userID uuid.UUID) error 
 func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code", userID.String())} }
 
 // record records a wrong password or code in the account's activity log. Because the response would
-// otherwise take longer for a known email, record works in the background.
+// otherwise take longer for a known email, record works in the background. It records nothing about
+// a user who was removed meanwhile, whose data may have been erased.
 func (g *guesses) record(user User, actor Actor, action Action) {
 	g.background.Go(func() {
 		err := g.db.InTx(context.Background(), "record a wrong password or code", func(ctx context.Context, tx Tx) error {
+			if err := tx.lockAccountsTable(ctx, user.AccountID); err != nil {
+				return err
+			}
+			err := tx.lockUser(ctx, user.AccountID, user.ID)
+			if errors.Is(err, ErrWrongCredentials) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 			return tx.Record(ctx, actor, user.activity(action))
 		})
 		if err != nil {

@@ -107,23 +107,25 @@ func (r *keyRefusals) flush(ctx context.Context) error {
 // write adds refusals, and deletes those of their keys that are no longer among the newest ones.
 // Keys that were deleted since are left out.
 func (r *keyRefusals) write(ctx context.Context, rows []KeyRefusal) error {
-	ids, left := []uuid.UUID{}, []uuid.UUID{}
+	var ids []uuid.UUID
 	for _, one := range rows {
 		ids = append(ids, one.KeyID)
 	}
-	err := r.db.NewSelect().Model((*Key)(nil)).Column("id").Where("id IN (?)", bun.List(slices.Compact(ids))).Scan(ctx, &left)
-	rows = slices.DeleteFunc(slices.Clone(rows), func(one KeyRefusal) bool { return !slices.Contains(left, one.KeyID) })
-	if err != nil || len(rows) == 0 {
+	return r.db.inBackground(ctx, func(ctx context.Context, tx Tx) error {
+		kept, err := tx.keepKeys(ctx, ids)
+		rows := slices.DeleteFunc(slices.Clone(rows), func(one KeyRefusal) bool { return !kept[one.KeyID] })
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
+			return err
+		}
+		ranked := tx.NewSelect().Model((*KeyRefusal)(nil)).Column("api_key_id", "id").
+			ColumnExpr("row_number() OVER (PARTITION BY api_key_id ORDER BY at DESC, id DESC) AS place").Where("api_key_id IN (?)", bun.List(ids))
+		old := tx.NewSelect().TableExpr("(?) AS ranked", ranked).Column("api_key_id", "id").Where("place > ?", MaxKeyRefusals)
+		_, err = tx.NewDelete().Model((*KeyRefusal)(nil)).Where("(api_key_id, id) IN (?)", old).Exec(ctx)
 		return err
-	}
-	if _, err := r.db.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
-		return err
-	}
-	ranked := r.db.NewSelect().Model((*KeyRefusal)(nil)).Column("api_key_id", "id").
-		ColumnExpr("row_number() OVER (PARTITION BY api_key_id ORDER BY at DESC, id DESC) AS place").Where("api_key_id IN (?)", bun.List(left))
-	old := r.db.NewSelect().TableExpr("(?) AS ranked", ranked).Column("api_key_id", "id").Where("place > ?", MaxKeyRefusals)
-	_, err = r.db.NewDelete().Model((*KeyRefusal)(nil)).Where("(api_key_id, id) IN (?)", old).Exec(ctx)
-	return err
+	})
 }
 
 func (r *keyRefusals) remove(written []KeyRefusal) {

@@ -53,6 +53,12 @@ func (db *DB) InTx(ctx context.Context, operation string, work func(ctx context.
 	return committed
 }
 
+// inBackground calls work in a transaction whose time limit is that of ctx: a background write can
+// be larger than those that requests wait for.
+func (db *DB) inBackground(ctx context.Context, work func(ctx context.Context, tx Tx) error) error {
+	return db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx, db}) })
+}
+
 // committedError is an outcome of a transaction that is to be committed nevertheless.
 type committedError struct{ error }
 
@@ -297,6 +303,19 @@ func (tx Tx) lockVerified(ctx context.Context, user User) error {
 // password has changed since it was verified.
 func (tx Tx) lockPassword(ctx context.Context, user User) error {
 	return tx.lockUserWhere(ctx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
+}
+
+// keepKeys returns those of the keys that were not deleted, and lets nobody delete them. It is for
+// background writes about keys.
+func (tx Tx) keepKeys(ctx context.Context, ids []uuid.UUID) (kept map[uuid.UUID]bool, err error) {
+	var found []uuid.UUID
+	query := tx.NewSelect().Model((*Key)(nil)).Column("id").Where("id IN (?)", bun.List(sortedIDs(ids))).OrderExpr("id")
+	err = tx.db.locked(query, "KEY SHARE").Scan(ctx, &found)
+	kept = make(map[uuid.UUID]bool, len(found))
+	for _, id := range found {
+		kept[id] = true
+	}
+	return kept, err
 }
 
 func (tx Tx) lockUserWhere(ctx context.Context, where string, args ...any) error {

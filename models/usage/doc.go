@@ -7,7 +7,8 @@
 // counting in a bucket, sorts it by key and writes it in batches of up to 1,000 sources, each in
 // one transaction. New counts go to the next bucket meanwhile. If the database is slow, a flush
 // takes longer and the next bucket holds more requests of each key. So the recorder writes less
-// often, in memory that depends on the number of keys and not on the number of requests.
+// often, in memory that depends on the number of keys and not on the number of requests. The counts
+// of a key that was deleted meanwhile are dropped, so that nothing of an erased account comes back.
 //
 // # Sources
 //

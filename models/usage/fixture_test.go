@@ -3,6 +3,7 @@ package usage_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
 	"net/netip"
@@ -46,7 +47,10 @@ func eachDatabase(t *testing.T, run func(t *testing.T, db database)) {
 
 func open(t testing.TB, url string) database {
 	t.Helper()
-	return database{modelstest.OpenDatabase(t, url), url}
+	db := database{modelstest.OpenDatabase(t, url), url}
+	_, err := db.ExecContext(t.Context(), "INSERT INTO accounts (id, name, created_at) VALUES (?, 'Acme', ?)", account, noon)
+	must(t, err)
+	return db
 }
 
 // writer returns a writer for the database.
@@ -97,13 +101,34 @@ func (d database) total(t testing.TB) (byHour, byDay int64) {
 	return byHour, byDay
 }
 
-// newKeys returns ids that sort in a random order.
-func newKeys(n int) []uuid.UUID {
-	keys := make([]uuid.UUID, n)
+// newKeys stores keys of the account, and returns their ids, which sort in a random order.
+func (d database) newKeys(t testing.TB, n int) []uuid.UUID {
+	t.Helper()
+	type apiKey struct {
+		bun.BaseModel `bun:"table:api_keys"`
+
+		ID, AccountID, FormID uuid.UUID
+		Label, LastFour       string
+		KeyHash               []byte
+		CreatedAt             time.Time
+	}
+	keys, rows := make([]uuid.UUID, n), make([]apiKey, n)
 	for i := range keys {
 		keys[i] = uuid.New()
+		hash := sha256.Sum256(keys[i][:])
+		rows[i] = apiKey{ID: keys[i], AccountID: account, FormID: keys[i], KeyHash: hash[:], CreatedAt: noon}
+	}
+	for chunk := range slices.Chunk(rows, 1000) {
+		_, err := d.NewInsert().Model(&chunk).Exec(t.Context())
+		must(t, err)
 	}
 	return keys
+}
+
+// newKey is newKeys for one key.
+func (d database) newKey(t testing.TB) uuid.UUID {
+	t.Helper()
+	return d.newKeys(t, 1)[0]
 }
 
 // sorted returns keys in the order in which a flush writes them.

@@ -3,11 +3,18 @@ package usage
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
+
+// postgresKeep returns those of the keys that were not deleted, and lets nobody delete them until
+// the transaction ends. It is the first statement, because other transactions too use the table
+// api_keys before those of the usage.
+const postgresKeep = `SELECT id FROM api_keys WHERE id = ANY($1::uuid[]) ORDER BY id FOR KEY SHARE`
 
 // postgresAdd adds a batch. A trigger moves the counts of a past hour to the tables of hours and
 // days.
@@ -54,6 +61,14 @@ func (p *Postgres) write(ctx context.Context, hour time.Time, entries []Entry, s
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
+	kept, err := keepKeys(ctx, tx, entries)
+	if err != nil {
+		return err
+	}
+	if len(kept) < len(entries) {
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !kept[e.Key] })
+		sources = slices.DeleteFunc(slices.Clone(sources), func(e SourceEntry) bool { return !kept[e.Key] })
+	}
 	if _, err := tx.ExecContext(ctx, postgresAdd, postgresArguments(hour, entries)...); err != nil {
 		return err
 	}
@@ -61,6 +76,28 @@ func (p *Postgres) write(ctx context.Context, hour time.Time, entries []Entry, s
 		return err
 	}
 	return tx.Commit()
+}
+
+// keepKeys returns the keys that postgresKeep has kept.
+func keepKeys(ctx context.Context, tx *sql.Tx, entries []Entry) (kept map[uuid.UUID]bool, err error) {
+	ids := make(pgtype.FlatArray[pgtype.UUID], len(entries))
+	for i, entry := range entries {
+		ids[i] = pgtype.UUID{Bytes: entry.Key, Valid: true}
+	}
+	rows, err := tx.QueryContext(ctx, postgresKeep, pgx.QueryExecModeCacheStatement, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	kept = make(map[uuid.UUID]bool, len(entries))
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		kept[id] = true
+	}
+	return kept, rows.Err()
 }
 
 // Close implements [Writer].

@@ -22,7 +22,7 @@ import (
 func TestLostAnswersLoseNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		r := recorder(t, lossy{db.writer(t)})
-		keys := newKeys(2*usage.BatchSources + 100)
+		keys := db.newKeys(t, 2*usage.BatchSources+100)
 		const rounds = 4
 		lost := 0
 		for round := range rounds {
@@ -65,7 +65,8 @@ func flushed(t *testing.T, r *usage.Recorder) {
 func TestClosedConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	db := open(t, modelstest.PostgresURL(t))
-	r, key := db.recorder(t), uuid.New()
+	db.SetMaxIdleConns(0) // the statements of the test get new connections
+	r, key := db.recorder(t), db.newKey(t)
 	for round := range 3 {
 		r.Count(account, key, backend, noon, 1, 0)
 		must(t, r.Flush(t.Context()))
@@ -83,7 +84,7 @@ func TestReadOnlyConnectionIsReplaced(t *testing.T) {
 	connections := modelstest.Value(connect.Open(db.url, connect.Timeout))(t)
 	must(t, connections.Close())
 	pool := connections.Single()
-	r, key := recorder(t, usage.NewPostgres(pool)), uuid.New()
+	r, key := recorder(t, usage.NewPostgres(pool)), db.newKey(t)
 	r.Count(account, key, backend, noon, 1, 0)
 	_, err := pool.ExecContext(t.Context(), "SET default_transaction_read_only = on")
 	must(t, err)
@@ -101,7 +102,7 @@ func TestReadOnlyConnectionIsReplaced(t *testing.T) {
 func TestReportsDuringFlushes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		r := db.recorder(t)
-		keys := sorted(newKeys(2 * usage.BatchSources))
+		keys := sorted(db.newKeys(t, 2*usage.BatchSources))
 		key, refused := keys[len(keys)-1], keys[len(keys)-2] // in the last batch
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -151,7 +152,7 @@ func TestReportsDuringFlushes(t *testing.T) {
 // While the first statement of the report runs, a batch is written, and leaves the memory.
 func TestSlowReportIsReadAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
-		r, key := db.recorder(t), uuid.New()
+		r, key := db.recorder(t), db.newKey(t)
 		attempts := 0
 		must(t, r.Read(t.Context(), func(since usage.Mark) (certain bool, err error) {
 			if attempts++; attempts == 1 {
@@ -170,7 +171,7 @@ func TestSlowReportIsReadAgain(t *testing.T) {
 
 func TestLastUseIsKnownDuringFlushes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
-		r, key := db.recorder(t), uuid.New()
+		r, key := db.recorder(t), db.newKey(t)
 		if last := r.LastUse(key, nil); last != nil {
 			t.Errorf("before the first use: %v", last)
 		}
@@ -276,7 +277,7 @@ func TestSourcesInMemoryAreBounded(t *testing.T) {
 // of its requests. A client that changes its name with each request does not replace it after that.
 func TestSteadySourceIsStored(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
-		r, key := db.recorder(t), uuid.New()
+		r, key := db.recorder(t), db.newKey(t)
 		flush := func(client string, requests int64) {
 			r.Count(account, key, usage.NewSource(netip.MustParseAddr("192.0.2.7"), client), noon, requests, 0)
 			must(t, r.Flush(t.Context()))
@@ -333,7 +334,7 @@ func TestSourceOfARequest(t *testing.T) {
 // A flush that fails loses nothing, and uses of the same hour are added to those that wait.
 func TestFailedFlushesLoseNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
-		r, keys := db.recorder(t), newKeys(10)
+		r, keys := db.recorder(t), db.newKeys(t, 10)
 		countEach(r, keys, noon)
 		must(t, r.Flush(t.Context()))
 		fail := func(name string) {

@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// sqliteAdd adds the usage of one key. A trigger moves the counts of a past hour to the tables of
-// hours and days.
-const sqliteAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_at, hour, requests, refusals) VALUES (?, ?, ?, ?, ?)
+// sqliteAdd adds the usage of one key, unless the key was deleted. A trigger moves the counts of a
+// past hour to the tables of hours and days.
+const sqliteAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_at, hour, requests, refusals)
+		SELECT id, ?, ?, ?, ? FROM api_keys WHERE id = ?
 		ON CONFLICT (api_key_id) DO UPDATE SET
 			used_at = COALESCE(max(stored.used_at, excluded.used_at), stored.used_at, excluded.used_at),
 			requests = CASE WHEN stored.hour = excluded.hour THEN stored.requests ELSE 0 END + excluded.requests,
 			refusals = CASE WHEN stored.hour = excluded.hour THEN stored.refusals ELSE 0 END + excluded.refusals,
 			hour = excluded.hour`
 
-// sqliteAddSource adds the requests with one key from one source on a day. A trigger limits the
-// sources of a key on a day.
+// sqliteAddSource adds the requests with one key from one source on a day, unless the key was
+// deleted. A trigger limits the sources of a key on a day.
 const sqliteAddSource = `INSERT INTO api_key_sources AS stored (api_key_id, day, address, client, requests, first_seen, last_seen)
-		VALUES (?, ?, ?, ?, ?, ?, ?)
+		SELECT id, ?, ?, ?, ?, ?, ? FROM api_keys WHERE id = ?
 		ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET requests = stored.requests + excluded.requests,
 			first_seen = min(stored.first_seen, excluded.first_seen), last_seen = max(stored.last_seen, excluded.last_seen)`
 
@@ -66,14 +67,14 @@ func (s *SQLite) write(ctx context.Context, hour time.Time, entries []Entry, sou
 		if entry.Last != 0 {
 			last = sql.NullString{String: entry.lastUse().Format(sqliteTime), Valid: true}
 		}
-		if _, err := add.ExecContext(endless, entry.Key.String(), last, start, entry.Requests, entry.Refusals); err != nil {
+		if _, err := add.ExecContext(endless, last, start, entry.Requests, entry.Refusals, entry.Key.String()); err != nil {
 			return err
 		}
 	}
 	day := hour.Truncate(24 * time.Hour).Format(sqliteTime)
 	for _, entry := range sources {
-		if _, err := addSource.ExecContext(endless, entry.Key.String(), day, entry.Address(), entry.Client(), entry.Requests,
-			entry.FirstUse().Format(sqliteTime), entry.LastUse().Format(sqliteTime)); err != nil {
+		if _, err := addSource.ExecContext(endless, day, entry.Address(), entry.Client(), entry.Requests,
+			entry.FirstUse().Format(sqliteTime), entry.LastUse().Format(sqliteTime), entry.Key.String()); err != nil {
 			return err
 		}
 	}

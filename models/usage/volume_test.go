@@ -16,7 +16,7 @@ import (
 // for each other's locks.
 func TestInstancesShareKeysWithManySources(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
-		keys := newKeys(200)
+		keys := db.newKeys(t, 200)
 		var running sync.WaitGroup
 		for instance := range 2 {
 			r := db.recorder(t)
@@ -56,7 +56,7 @@ func TestUpdatesOfUsageAreHOT(t *testing.T) {
 	t.Parallel()
 	db := open(t, modelstest.PostgresURL(t))
 	r := db.recorder(t)
-	countEach(r, newKeys(5000), noon)
+	countEach(r, db.newKeys(t, 5000), noon)
 	must(t, r.Flush(t.Context()))
 	tx, err := db.BeginTx(t.Context(), nil)
 	must(t, err)
@@ -78,7 +78,7 @@ func BenchmarkFlush(b *testing.B) {
 		for _, n := range []int{1, 1000, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d keys", name, n), func(b *testing.B) {
 				db := open(b, url(b))
-				r, keys := db.recorder(b), newKeys(n)
+				r, keys := db.recorder(b), db.newKeys(b, n)
 				countEach(r, keys, noon)
 				must(b, r.Flush(b.Context()))
 				for b.Loop() {

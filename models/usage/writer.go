@@ -10,7 +10,8 @@ import (
 // Writer writes batches to one kind of database. A [Recorder] makes one call at a time.
 type Writer interface {
 	// Write adds the entries of an hour, sorted by key, and their requests by source to the
-	// stored counts in one transaction. After an error, the outcome is unknown.
+	// stored counts in one transaction, except those of keys that were deleted. After an error,
+	// the outcome is unknown.
 	Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error
 
 	// Close releases the connection.
