@@ -95,7 +95,9 @@ func (d databaseConfig) withStore(ctx context.Context, options models.Options, w
 		return err
 	}
 	options.Timeout = operatorTimeout
-	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	warnings := newLogQueue(os.Stderr) // nobody waits for its reader while the database is locked
+	defer warnings.flush()
+	options.Logger = slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	store, err := models.Open(ctx, d.url, options)
 	if err != nil {
 		return err

@@ -83,12 +83,15 @@ func (d demoAccount) String() string {
 
 // serveDemo creates an account with one agent in an empty database, and prints the portal's URL and
 // the account to w. In a database with an account it prints the URL and logs a message. Because the
-// first thing to show is how to generate a key, serveDemo creates none.
+// first thing to show is how to generate a key, serveDemo creates none. It does not depend on the
+// reader of w.
 func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Accounts.Empty(ctx)
 	if err != nil {
 		return err
 	}
+	shown := newLogQueue(w)
+	defer shown.flush()
 	var demo demoAccount
 	if empty {
 		demo, err = createDemo(ctx, store, demoEmail, false, "Demo agent")
@@ -96,13 +99,13 @@ func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.
 	// Another instance may have created the account in the meantime.
 	if !empty || errors.Is(err, models.ErrEmailTaken) {
 		logger.InfoContext(ctx, "the database has an account already, so --demo creates none")
-		_, err = fmt.Fprintf(w, "URL:      %s\n", baseURL)
+		_, err = fmt.Fprintf(shown, "URL:      %s\n", baseURL)
 		return err
 	}
 	if err != nil {
 		return fmt.Errorf("create the demo account: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "URL:      %s\n%s", baseURL, demo)
+	_, err = fmt.Fprintf(shown, "URL:      %s\n%s", baseURL, demo)
 	return err
 }
 

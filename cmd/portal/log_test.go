@@ -17,22 +17,26 @@ type written struct {
 	mu     sync.Mutex
 	writes []string
 	err    error // returned by each write; may be nil
+	takes  int   // bytes of a write that fails
 }
 
 func (w *written) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
-		return 0, w.err
+		n := min(len(p), w.takes)
+		w.writes, w.takes = append(w.writes, string(p[:n])), w.takes-n
+		return n, w.err
 	}
 	w.writes = append(w.writes, string(p))
 	return len(p), nil
 }
 
-func (w *written) fail(err error) {
+// fail lets writes fail with err after this number of bytes.
+func (w *written) fail(err error, takes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err = err
+	w.err, w.takes = err, takes
 }
 
 // take returns the writes since its last call.
@@ -47,7 +51,7 @@ func (w *written) take() []string {
 func TestLinesAreBufferedForTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
-		logger, _ := newLogger(&out, slog.LevelInfo)
+		logger, _ := newLogger(newLogQueue(&out), slog.LevelInfo)
 		for range 2 { // the delay starts again after a write
 			logger.Info("one")
 			logger.With(slog.String("by", "two")).Info("two")
@@ -69,26 +73,29 @@ func TestLinesAreBufferedForTheDelay(t *testing.T) {
 	})
 }
 
-func TestWarningsAndErrorsFlushTheBuffer(t *testing.T) {
+func TestWarningsAndErrorsDoNotWait(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelWarn, slog.LevelError} {
-		var out written
-		logger, flush := newLogger(&out, slog.LevelInfo)
-		logger.Info("before")
-		logger.WithGroup("of").Log(t.Context(), level, "now")
-		if lines := strings.Join(out.take(), ""); !strings.Contains(lines, "before") || !strings.Contains(lines, "now") {
-			t.Errorf("%s: %q", level, lines)
-		}
-		logger.Info("the last")
-		flush()
-		if lines := strings.Join(out.take(), ""); !strings.Contains(lines, "the last") {
-			t.Errorf("at the end: %q", lines)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			var out written
+			logger, flush := newLogger(newLogQueue(&out), slog.LevelInfo)
+			logger.Info("before")
+			logger.WithGroup("of").Log(t.Context(), level, "now")
+			synctest.Wait()
+			if lines := strings.Join(out.take(), ""); !strings.Contains(lines, "before") || !strings.Contains(lines, "now") {
+				t.Errorf("%s: %q", level, lines)
+			}
+			logger.Info("the last")
+			flush()
+			if lines := strings.Join(out.take(), ""); !strings.Contains(lines, "the last") {
+				t.Errorf("at the end: %q", lines)
+			}
+		})
 	}
 }
 
 func TestLinesBelowTheLevelAreNotWritten(t *testing.T) {
 	var out written
-	logger, flush := newLogger(&out, slog.LevelWarn)
+	logger, flush := newLogger(newLogQueue(&out), slog.LevelWarn)
 	logger.Info("hidden")
 	logger.Warn("shown")
 	flush()
@@ -99,7 +106,7 @@ func TestLinesBelowTheLevelAreNotWritten(t *testing.T) {
 
 func TestOnlyALoggerWithoutAttributesTakesLines(t *testing.T) {
 	var out written
-	logger, flush := newLogger(&out, slog.LevelInfo)
+	logger, flush := newLogger(newLogQueue(&out), slog.LevelInfo)
 	logger.Info("before")
 	lines, ok := logger.Handler().(io.Writer)
 	if !ok {
@@ -121,13 +128,13 @@ func TestOnlyALoggerWithoutAttributesTakesLines(t *testing.T) {
 
 func TestLinesAreWrittenWhole(t *testing.T) {
 	var out written
-	logger, flush := newLogger(&out, slog.LevelInfo)
+	logger, flush := newLogger(newLogQueue(&out), slog.LevelInfo)
 	const n = 3000
 	text := strings.Repeat("x", 100)
 	for range n {
 		logger.Info("a line", slog.String("text", text))
 	}
-	logger.Info("a long line", slog.String("text", strings.Repeat("y", 2*logBuffer)))
+	logger.Info("a long line", slog.String("text", strings.Repeat("y", 2*logBatch)))
 	flush()
 	lines := 0
 	for _, write := range out.take() {
@@ -141,22 +148,75 @@ func TestLinesAreWrittenWhole(t *testing.T) {
 	}
 }
 
-func TestTheLogRecoversFromAFailedWrite(t *testing.T) {
-	var out written
-	logger, _ := newLogger(&out, slog.LevelInfo)
-	out.fail(errors.New("no space left"))
-	logger.Error("lost")
-	out.fail(nil)
-	logger.Error("kept")
-	if lines := strings.Join(out.take(), ""); strings.Contains(lines, "lost") || !strings.Contains(lines, "kept") {
-		t.Errorf("%q", lines)
-	}
+// A full disk takes a part of a line.
+func TestTheLogRecoversFromFailedWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out written
+		lines := newLogQueue(&out)
+		logger, _ := newLogger(lines, slog.LevelInfo)
+		out.fail(errors.New("no space left"), 5)
+		for range 3 {
+			logger.Error("lost")
+			synctest.Wait()
+		}
+		if dropped := lines.countDropped(); dropped != 3 {
+			t.Errorf("%.0f lines are dropped", dropped)
+		}
+		out.fail(nil, 0)
+		for number := range 2 {
+			logger.Error("kept", slog.Int("number", number))
+			synctest.Wait()
+		}
+		got := strings.Split(strings.Join(out.take(), ""), "\n")
+		if len(got) != 5 || !strings.Contains(got[1], `"number":0}`) || !strings.Contains(got[2], `"lines":3}`) || !strings.Contains(got[3], `"number":1}`) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// stalled is a file whose reader reads when the test says so.
+type stalled struct {
+	written
+	read chan struct{}
+}
+
+func (s *stalled) Write(p []byte) (int, error) {
+	<-s.read
+	return s.written.Write(p)
+}
+
+func TestALogThatIsNotReadDropsLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &stalled{read: make(chan struct{})}
+		lines := newLogQueue(out)
+		logger, flush := newLogger(lines, slog.LevelInfo)
+		const n = 2 * maxLog / 1000
+		for i := range n {
+			logger.Warn("a line", slog.Int("number", i), slog.String("text", strings.Repeat("x", 1000)))
+		}
+		flush() // waits for a limited time
+		dropped := int(lines.countDropped())
+		if dropped < n/3 {
+			t.Errorf("%d lines are dropped", dropped)
+		}
+		close(out.read)
+		synctest.Wait()
+		got := strings.Join(out.take(), "")
+		if notice := fmt.Sprintf(`"lines":%d}`+"\n", dropped); len(got) > maxLog+1000 || strings.Count(got, "\n") != n-dropped+1 || !strings.HasSuffix(got, notice) {
+			t.Errorf("%d bytes and %d lines are written, the end is %q", len(got), strings.Count(got, "\n"), got[len(got)-200:])
+		}
+		logger.Warn("it flows")
+		flush()
+		if got := strings.Join(out.take(), ""); strings.Count(got, "\n") != 1 || int(lines.countDropped()) != dropped {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
 }
 
 func TestRepeatedFailuresAreSummed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
-		logger, flush := newLogger(&out, slog.LevelInfo)
+		logger, flush := newLogger(newLogQueue(&out), slog.LevelInfo)
 		full := func(file int) {
 			logger.Error("request", slog.Int("status", 503), slog.String("request_id", fmt.Sprint(file)), slog.Any("cause", fmt.Errorf("cannot extend file %d: no space left", file)))
 		}

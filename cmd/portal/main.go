@@ -93,8 +93,9 @@ Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unle
 
 // terminal holds the standard streams of the process. Results go to out, everything else to err.
 type terminal struct {
-	in       io.Reader
-	out, err io.Writer
+	in  io.Reader
+	out io.Writer
+	err *logQueue
 }
 
 // say writes a line about the command, which is not its result.
@@ -104,10 +105,27 @@ func (t terminal) say(format string, args ...any) error {
 }
 
 func main() {
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal starts a graceful stop; a second one ends the process at once.
-	context.AfterFunc(ctx, restore)
-	os.Exit(run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	messages := newLogQueue(os.Stderr)
+	status := run(untilSignal(), os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: messages})
+	messages.flush()
+	os.Exit(status)
+}
+
+// untilSignal returns a context that ends with the first signal to stop. A second one ends the
+// process at once, except SIGHUP: the system and the shell both send it when a terminal is closed.
+// Without a reader, standard output and standard error return an error and end nothing.
+func untilSignal() context.Context {
+	signal.Ignore(syscall.SIGPIPE)
+	stops := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
+		stops = append(stops, syscall.SIGHUP)
+	}
+	ctx, restore := signal.NotifyContext(context.Background(), stops...)
+	context.AfterFunc(ctx, func() {
+		signal.Ignore(syscall.SIGHUP)
+		restore()
+	})
+	return ctx
 }
 
 // run runs one command line and returns the exit status.

@@ -19,9 +19,9 @@ import (
 	"portal/models/usage"
 )
 
-// newRegistry returns a registry with the metrics of the Go runtime, the process, the store and the
-// connections. The handlers add those of requests.
-func newRegistry(store *models.Store, sender *mailer.Mailer, webhookSender *webhooks.Sender, figures *figures, connections *connections) *prometheus.Registry {
+// newRegistry returns a registry with the metrics of the Go runtime, the process, the store, the
+// connections and the log. The handlers add those of requests.
+func newRegistry(store *models.Store, sender *mailer.Mailer, webhookSender *webhooks.Sender, figures *figures, connections *connections, lines *logQueue) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -30,6 +30,9 @@ func newRegistry(store *models.Store, sender *mailer.Mailer, webhookSender *webh
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "portal_connections_closed_total", Help: "Connections closed because there were too many, in all or from one address.",
 		}, connections.countClosed),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "portal_log_lines_dropped_total", Help: "Lines of the log that were not read in time, or could not be written.",
+		}, lines.countDropped),
 	)
 	return registry
 }

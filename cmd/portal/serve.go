@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -34,7 +33,7 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	s.demo = c.Demo
 	logger, flush := newLogger(t.err, s.logLevel)
 	defer flush()
-	err = serve(ctx, s, t.out, logger)
+	err = serve(ctx, s, t, logger)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped before it was ready
 	}
@@ -45,8 +44,8 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 }
 
 // serve opens the store and the listeners and serves until ctx ends. Before it accepts requests, it
-// prints a demo to out.
-func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) (err error) {
+// prints a demo to standard output. The logger's lines go to standard error.
+func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (err error) {
 	// Listen first, so that a second portal started by mistake fails before it opens the
 	// database.
 	listener, err := listen(ctx, "PORTAL_ADDR", s.addr)
@@ -86,7 +85,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	}
 	baseURL := s.publicURL(listener.Addr())
 	if s.demo {
-		if err := serveDemo(ctx, store, baseURL, out, logger); err != nil {
+		if err := serveDemo(ctx, store, baseURL, t.out, logger); err != nil {
 			return err
 		}
 	}
@@ -105,7 +104,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 		stopFigures := inBackground(ctx, func(ctx context.Context) { figures.run(ctx, store) })
 		defer stopFigures()
 	}
-	registry := newRegistry(store, sender, webhookSender, figures, connections)
+	registry := newRegistry(store, sender, webhookSender, figures, connections, t.err)
 	site, err := handlers.New(handlers.Deps{
 		Store: store, Logger: logger, Registry: registry, Tracer: tracer, Stopping: ctx.Done(),
 		BaseURL: baseURL, TrustedProxies: s.trustedProxies,

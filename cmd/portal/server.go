@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The phases of a stop. Together with closeTimeout and flushSpansTimeout they are below the 10 s
-// that the documentation promises.
+// The phases of a stop. Together with closeTimeout, flushSpansTimeout and flushLogTimeout they are
+// below the 10 s that the documentation promises.
 const (
 	// drainTimeout is how long the listeners stay open after /readyz has turned 503. By then a
 	// proxy that checks /readyz once a second sends no new requests.

@@ -194,7 +194,7 @@ func TestAHangingClientAndAHangingDatabaseDoNotDelayTheStop(t *testing.T) {
 // Operators are promised that a stop takes at most 10 s.
 func TestThePhasesOfAStopAreBounded(t *testing.T) {
 	t.Parallel()
-	if all := drainTimeout + stopTimeout + closeTimeout + flushSpansTimeout; all >= 10*time.Second {
+	if all := drainTimeout + stopTimeout + closeTimeout + flushSpansTimeout + flushLogTimeout; all >= 10*time.Second {
 		t.Errorf("they take %s", all)
 	}
 }
