@@ -188,6 +188,43 @@ func TestNewSQLiteFilesArePrivate(t *testing.T) {
 	}
 }
 
+// A connection that writes all the time, such as that of many webhooks, lets the others write too.
+func TestSQLiteWritersTakeTurns(t *testing.T) {
+	t.Parallel()
+	connections := modelstest.Value(database.Open(modelstest.SQLiteURL(t), database.Timeout))(t)
+	t.Cleanup(func() { must(t, connections.Close()) })
+	single := connections.Single()
+	t.Cleanup(func() { must(t, single.Close()) })
+	const write = "UPDATE auth_epoch SET value = randomblob(16)"
+	writers := map[string]func(context.Context) error{
+		"a transaction": func(ctx context.Context) error {
+			return connections.Portal.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+				return errOf(tx.ExecContext(ctx, write))
+			})
+		},
+		"a statement":        func(ctx context.Context) error { return errOf(connections.Portal.ExecContext(ctx, write)) },
+		"another connection": func(ctx context.Context) error { return errOf(single.ExecContext(ctx, write)) },
+	}
+	busy := modelstest.Value(connections.Portal.Conn(t.Context()))(t)
+	t.Cleanup(func() { must(t, busy.Close()) })
+	for name, write := range writers {
+		written := make(chan error, 1)
+		go func() { written <- write(t.Context()) }()
+		for done := false; !done; {
+			tx := modelstest.Value(busy.BeginTx(t.Context(), nil))(t)
+			select {
+			case err := <-written:
+				done = true
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			case <-time.After(20 * time.Millisecond):
+			}
+			must(t, tx.Commit())
+		}
+	}
+}
+
 func TestMissingDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,6 +35,7 @@ type sqliteFile struct {
 	driver.Connector // does not create the file: an empty database would hide a failed restore
 
 	path string
+	turn chan struct{} // taken by the connection that writes
 
 	mu       sync.Mutex
 	opened   os.FileInfo // the file of the first connection
@@ -48,7 +49,7 @@ func openSQLite(path string, timeout time.Duration) (*Connections, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := &sqliteFile{Connector: connector, path: path}
+	file := &sqliteFile{Connector: connector, path: path, turn: make(chan struct{}, 1)}
 	return &Connections{
 		Portal: sqlitePool(file, PortalConnections),
 		API:    sqlitePool(file, apiConnections),
@@ -141,7 +142,7 @@ func (f *sqliteFile) connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &sqliteConn{known, f}, nil
+	return &sqliteConn{sqliteDriverConn: known, file: f}, nil
 }
 
 // check returns an error unless the path names the file of the first connection. Before the first
@@ -181,9 +182,75 @@ type sqliteDriverConn interface {
 }
 
 // sqliteConn is a connection that is not used again after another file has taken the path.
+//
+// The connections of this process write in the order in which they have asked to. SQLite lets only
+// one connection write at a time, and lets the others try again now and then, so that one that has
+// bad luck would fail while the others write a lot.
 type sqliteConn struct {
 	sqliteDriverConn
 	file *sqliteFile
+
+	writes bool // the connection is in a transaction, so it is its turn
+}
+
+// BeginTx implements [driver.ConnBeginTx].
+func (c *sqliteConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	if err := c.take(ctx); err != nil {
+		return nil, err
+	}
+	tx, err := c.sqliteDriverConn.BeginTx(ctx, options)
+	if err != nil {
+		c.give()
+		return nil, err
+	}
+	return sqliteTx{tx, c}, nil
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *sqliteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if !c.writes {
+		if err := c.take(ctx); err != nil {
+			return nil, err
+		}
+		defer c.give()
+	}
+	return c.sqliteDriverConn.ExecContext(ctx, query, args)
+}
+
+// take waits until it is the connection's turn to write.
+func (c *sqliteConn) take(ctx context.Context) error {
+	select {
+	case c.file.turn <- struct{}{}:
+		c.writes = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *sqliteConn) give() {
+	if c.writes {
+		c.writes = false
+		<-c.file.turn
+	}
+}
+
+// sqliteTx is a transaction, at whose end others may write.
+type sqliteTx struct {
+	driver.Tx
+	conn *sqliteConn
+}
+
+// Commit implements [driver.Tx].
+func (t sqliteTx) Commit() error {
+	defer t.conn.give()
+	return t.Tx.Commit()
+}
+
+// Rollback implements [driver.Tx].
+func (t sqliteTx) Rollback() error {
+	defer t.conn.give()
+	return t.Tx.Rollback()
 }
 
 // ResetSession implements [driver.SessionResetter]. The pool calls it before it uses a connection
