@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -168,12 +169,18 @@ func TestPostgresOfAnotherEncodingIsRefused(t *testing.T) {
 	}
 }
 
-// Other users of the machine must not read the database.
+// Other users of the machine must not read the database, and the portal may run as another user than
+// a command.
 func TestNewSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"my portal.db", "a?mode=memory.db", "a#b.db", "100%41.db", "Zürich.db", "a&_pragma=x.db", "a:b.db"} {
 		dir := filepath.Join(t.TempDir(), "data of "+name)
 		must(t, os.Mkdir(dir, 0o700))
+		owner := os.Geteuid()
+		if owner == 0 {
+			owner = 65534
+			must(t, os.Chown(dir, owner, owner))
+		}
 		modelstest.Open(t, "sqlite:"+filepath.Join(dir, name), models.Options{})
 		files := modelstest.Value(os.ReadDir(dir))(t)
 		if len(files) != 3 {
@@ -181,8 +188,9 @@ func TestNewSQLiteFilesArePrivate(t *testing.T) {
 		}
 		for i, suffix := range []string{"", "-shm", "-wal"} {
 			info := modelstest.Value(files[i].Info())(t)
-			if info.Name() != name+suffix || info.Mode() != 0o600 {
-				t.Errorf("%s: made %s with mode %v, want 0600", name, info.Name(), info.Mode())
+			uid := int(info.Sys().(*syscall.Stat_t).Uid)
+			if info.Name() != name+suffix || info.Mode() != 0o600 || uid != owner {
+				t.Errorf("%s: made %s of %d with mode %v, want %d and 0600", name, info.Name(), uid, info.Mode(), owner)
 			}
 		}
 	}

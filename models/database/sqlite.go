@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -58,7 +59,8 @@ func openSQLite(path string, timeout time.Duration) (*Connections, error) {
 }
 
 // CreateSQLite creates an empty database with mode 0600, unless the file exists: SQLite lets every
-// user of the machine read a file that it creates. The -wal and -shm files get the same mode.
+// user of the machine read a file that it creates. If root creates it, it gets the owner of its
+// directory, as whom the portal may run. The -wal and -shm files get the same mode and owner.
 func CreateSQLite(path string) error {
 	// An existing file must not be opened: closing it would release SQLite's locks.
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
@@ -68,7 +70,24 @@ func CreateSQLite(path string) error {
 	if err != nil {
 		return err
 	}
-	return file.Close()
+	return errors.Join(giveToOwner(file, filepath.Dir(path)), file.Close())
+}
+
+// giveToOwner gives a file to the owner of its directory. Only root may do so, and in a container not
+// always.
+func giveToOwner(file *os.File, directory string) error {
+	info, err := os.Stat(directory)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	if err := file.Chown(int(owner.Uid), int(owner.Gid)); !errors.Is(err, syscall.EPERM) {
+		return err
+	}
+	return nil
 }
 
 func sqlitePool(file *sqliteFile, connections int) *bun.DB {
