@@ -164,10 +164,12 @@ func (t table) readCurrent() string {
 	if len(columns) == 0 && t.rows != ofBoth {
 		return ""
 	}
-	if t.rows == ofBoth {
+	switch t.rows {
+	case ofBoth:
 		columns = append(words(t.restored), columns...)
-	} else if t.rows == ofBackup {
+	case ofBackup:
 		columns = append(words(t.key), columns...)
+	case ofUsers, none:
 	}
 	return "CREATE TEMPORARY TABLE current_" + t.name + " AS SELECT " + strings.Join(columns, ", ") + " FROM PREFIX" + t.name + " WHERE COMPARED;\n"
 }

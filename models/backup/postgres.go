@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,6 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
 
 	"portal/models/database"
 )
@@ -33,14 +37,72 @@ var clientVariables = map[string]string{
 	"ssl_min_protocol_version": "PGSSLMINPROTOCOLVERSION",
 }
 
-// backUpPostgres writes a dump in PostgreSQL's custom format to an empty file.
+// backUpPostgres writes a dump in PostgreSQL's custom format to an empty file. It has the portal's
+// tables and what belongs to them. Of other objects in the same schema it has types and functions,
+// which pg_dump cannot leave out, but a restore does.
 func backUpPostgres(ctx context.Context, databaseURL, file string) error {
-	program, err := postgresProgram(ctx, databaseURL, "pg_dump",
-		"--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges", "--no-password", "--file="+file)
+	schema, err := readSchema(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	others, err := readOthers(ctx, databaseURL, schema)
+	if err != nil {
+		return err
+	}
+	args := []string{"--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges", "--no-password", "--file=" + file, "--schema=" + quoteName(schema)}
+	for _, other := range others {
+		args = append(args, "--exclude-table="+quoteName(schema)+"."+quoteName(other))
+	}
+	program, err := postgresProgram(ctx, databaseURL, "pg_dump", args...)
 	if err != nil {
 		return err
 	}
 	return runProgram(program)
+}
+
+// readSchema returns the schema with the portal's tables, or else the one where the portal would
+// create them, or "" if that does not exist.
+func readSchema(ctx context.Context, databaseURL string) (schema string, err error) {
+	err = scan(ctx, databaseURL, &schema, `SELECT COALESCE((SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE c.oid = to_regclass('applied_migrations')), current_schema(), '')`)
+	return schema, err
+}
+
+// readOthers returns the names of the tables, views and sequences in the portal's schema that are
+// not the portal's. A newer version of the portal may have tables that this one does not know, so
+// then it returns none.
+func readOthers(ctx context.Context, databaseURL, schema string) (names []string, err error) {
+	newest, err := newestMigration()
+	if err != nil {
+		return nil, err
+	}
+	err = scan(ctx, databaseURL, &names, `SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE n.nspname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relname NOT IN (?)
+		AND NOT EXISTS (SELECT 1 FROM applied_migrations WHERE file > ?)`, schema, bun.List(tableNames()), newest)
+	return names, err
+}
+
+// scan reads the result of a query.
+func scan(ctx context.Context, databaseURL string, result any, query string, args ...any) error {
+	db, err := database.Open(databaseURL, database.Timeout)
+	if err != nil {
+		return err
+	}
+	err = db.Portal.NewRaw(query, args...).Scan(ctx, result)
+	return errors.Join(database.Failed("read the schema", err), db.Close())
+}
+
+// quoteName returns a name as SQL and the patterns of pg_dump have it.
+func quoteName(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// quoteText returns a text as SQL has it.
+func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+func tableNames() (names []string) {
+	for _, table := range tables {
+		names = append(names, table.name)
+	}
+	return names
 }
 
 // postgresProgram returns the command that runs one of PostgreSQL's programs on the database. The

@@ -3,9 +3,12 @@ package backup
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"slices"
 	"time"
 
+	"portal/migrations"
 	"portal/models/database"
 )
 
@@ -26,6 +29,22 @@ const (
 // ErrNothingToCompare means that the current database has no accounts, and therefore cannot show
 // which keys were revoked after the backup.
 var ErrNothingToCompare = errors.New("the current database has no accounts, so it cannot show which keys were revoked after the backup")
+
+// errNewer is the error of a backup with tables or columns whose fate this version does not know.
+var errNewer = errors.New("the backup is of a newer version of the portal: restore it with that version")
+
+// newestMigration returns the newest migration that this version has. Both databases have the same
+// names.
+func newestMigration() (string, error) {
+	files, err := fs.Glob(migrations.Postgres(), "*.sql")
+	if err == nil && len(files) == 0 {
+		err = errors.New("there are no migrations")
+	}
+	if err != nil {
+		return "", err
+	}
+	return slices.Max(files), nil
+}
 
 // Restored says what a restore has done.
 type Restored struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -20,14 +21,29 @@ import (
 // restorePostgres feeds psql with one transaction: it drops the portal's tables, restores the dump
 // and secures the result. Without COMMIT at the end, PostgreSQL rolls everything back.
 func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string) (revoked int, err error) {
-	dump, err := postgresProgram(ctx, databaseURL, "pg_restore", "--file=-", "--exit-on-error", "--no-owner", "--no-privileges", file)
+	schema, err := readSchema(ctx, databaseURL)
 	if err != nil {
 		return 0, err
 	}
-	if err := checkDump(ctx, dump.Path, file); err != nil {
+	a, err := readArchive(ctx, databaseURL, file, schema)
+	if err != nil {
 		return 0, err
 	}
-	before, err := r.beginPostgres()
+	list, err := os.CreateTemp("", "portal-restore-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.Remove(list.Name())) }()
+	_, err = list.WriteString(strings.Join(a.entries, "\n"))
+	if err := errors.Join(err, list.Close()); err != nil {
+		return 0, err
+	}
+	dump, err := postgresProgram(ctx, databaseURL, "pg_restore",
+		"--file=-", "--exit-on-error", "--no-owner", "--no-privileges", "--use-list="+list.Name(), file)
+	if err != nil {
+		return 0, err
+	}
+	before, err := r.beginPostgres(a.schema, schema == "")
 	if err != nil {
 		return 0, err
 	}
@@ -36,7 +52,11 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 	if err != nil {
 		return 0, err
 	}
-	if revoked, err = feedPsql(psql, database.OwnSettings+";"+before, dump, r.commitPostgres()); err != nil {
+	after, err := r.commitPostgres(a.schema)
+	if err != nil {
+		return 0, err
+	}
+	if revoked, err = feedPsql(psql, database.OwnSettings+";"+before, dump, after); err != nil {
 		return 0, err
 	}
 	if err := updateSchema(ctx, databaseURL); err != nil {
@@ -45,58 +65,114 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 	return revoked, nil
 }
 
-// checkDump returns an error unless the file is a readable dump with the portal's tables.
-func checkDump(ctx context.Context, program, file string) error {
-	var list bytes.Buffer
-	command := exec.CommandContext(ctx, program, "--list", file) //nolint:gosec // pg_restore itself
-	command.Stdout = &list
-	if err := runProgram(command); err != nil {
-		return err
+// archive is what a dump has of the portal.
+type archive struct {
+	schema  string
+	entries []string // lines of its list
+}
+
+// readArchive reads the list of a dump, which may be of a whole database. It returns an error unless
+// the portal's tables are in the schema of the current database, or that has none.
+func readArchive(ctx context.Context, databaseURL, file, schema string) (a archive, err error) {
+	program, err := postgresProgram(ctx, databaseURL, "pg_restore", "--list", file)
+	if err != nil {
+		return a, err
 	}
-	for _, table := range []string{" accounts ", " api_keys ", " auth_epoch "} {
-		if !strings.Contains(list.String(), table) {
-			return fmt.Errorf("%s is not a backup of the portal", file)
+	var list bytes.Buffer
+	program.Stdout = &list
+	if err := runProgram(program); err != nil {
+		return a, err
+	}
+	found := regexp.MustCompile(`(?m)^\d+; \d+ \d+ TABLE (.+) applied_migrations (.+)$`).FindAllStringSubmatch(list.String(), -1)
+	// The tables' rows are entries too.
+	found = slices.DeleteFunc(found, func(match []string) bool { return strings.HasPrefix(match[1], "DATA ") })
+	if len(found) == 0 {
+		return a, fmt.Errorf("%s is not a backup of the portal", file)
+	}
+	table := found[max(0, slices.IndexFunc(found, func(match []string) bool { return match[1] == schema }))]
+	if a.schema = table[1]; schema != "" && a.schema != schema {
+		return a, errors.New(otherSchema(a.schema))
+	}
+	own, err := ownEntries(a.schema, table[2])
+	if err != nil {
+		return a, err
+	}
+	for line := range strings.Lines(list.String()) {
+		if line = strings.TrimSuffix(line, "\n"); own.MatchString(line) {
+			a.entries = append(a.entries, line)
 		}
 	}
-	return nil
+	return a, nil
+}
+
+func otherSchema(schema string) string {
+	return "the backup has its tables in another schema than the database: add search_path=" + schema + " to DATABASE_URL"
+}
+
+// ownEntries returns what matches the portal's lines in the list of a dump: those of its tables, and
+// of the functions, indexes and triggers that the migrations create.
+func ownEntries(schema, owner string) (*regexp.Regexp, error) {
+	names := map[string]string{}
+	for name, kind := range map[string]string{"FUNCTIONS": "FUNCTION", "INDEXES": "(?:UNIQUE )?INDEX", "TRIGGERS": "(?:CONSTRAINT )?TRIGGER"} {
+		created, err := createdNames(kind)
+		if err != nil {
+			return nil, err
+		}
+		names[name] = "(?:" + strings.Join(created, "|") + ")"
+	}
+	// A name may have spaces, but the portal's have none.
+	return regexp.Compile(strings.NewReplacer(
+		"SCHEMA", regexp.QuoteMeta(schema), "OWNER", regexp.QuoteMeta(owner), "TABLES", "(?:"+strings.Join(tableNames(), "|")+")",
+		"FUNCTIONS", names["FUNCTIONS"], "INDEXES", names["INDEXES"], "TRIGGERS", names["TRIGGERS"],
+	).Replace(`^\d+; \d+ \d+ (?:TABLE(?: DATA)? SCHEMA TABLES|(?:DEFAULT|(?:FK |CHECK )?CONSTRAINT) SCHEMA TABLES \w+|` +
+		`FUNCTION SCHEMA FUNCTIONS\(.*\)|INDEX SCHEMA INDEXES|TRIGGER SCHEMA TABLES TRIGGERS) (?:OWNER|\S+)$`))
 }
 
 // beginPostgres returns the statements before the dump. They wait for running transactions and
 // block later ones, so that nobody can revoke a key between the comparison and the restored state.
 // They fail if an object that is not the portal's depends on its tables.
-func (r restoring) beginPostgres() (string, error) {
+func (r restoring) beginPostgres(schema string, create bool) (string, error) {
 	functions, err := createdNames("FUNCTION")
 	if err != nil {
 		return "", err
 	}
-	names := make([]string, len(tables))
-	for i, table := range tables {
-		names[i] = table.name
+	path, names := quoteName(schema), tableNames()
+	before := ""
+	if create {
+		// The portal would not find a schema that is not in its search path.
+		before = "CREATE SCHEMA IF NOT EXISTS " + path + ";" + raiseIf("current_schema() IS NULL", otherSchema(schema))
 	}
-	read := ""
+	before += "SET LOCAL search_path = " + path + ";"
 	if r.compared {
 		// The portal's transactions lock these tables in the same order. What is read from
 		// the others must not change either.
 		locked := []string{"accounts", "users", "agents", "api_keys", "sessions", "activities", "calls", "call_totals", "erasures", "auth_epoch"}
-		for _, table := range tables {
-			if !slices.Contains(locked, table.name) {
-				locked = append(locked, table.name)
+		for _, name := range names {
+			if !slices.Contains(locked, name) {
+				locked = append(locked, name)
 			}
 		}
-		read = "LOCK TABLE " + strings.Join(locked, ", ") + " IN ACCESS EXCLUSIVE MODE;" + r.readCurrent("")
+		before += "LOCK TABLE " + strings.Join(locked, ", ") + " IN ACCESS EXCLUSIVE MODE;" + r.readCurrent("")
 	}
+	in := " " + path + "."
 	return fmt.Sprintf(`
 BEGIN;
 SET LOCAL lock_timeout = '10s';
+SET LOCAL statement_timeout = 0;
 SET client_min_messages = warning;
 SELECT pg_advisory_xact_lock(%d);
 %s
-DROP TABLE IF EXISTS %s;
-DROP FUNCTION IF EXISTS %s;
-`, database.MigrationLock, read, strings.Join(names, ", "), strings.Join(functions, ", ")), nil
+DROP TABLE IF EXISTS%s;
+DROP FUNCTION IF EXISTS%s;
+`, database.MigrationLock, before, in+strings.Join(names, ","+in), in+strings.Join(functions, ","+in)), nil
 }
 
-// createdNames returns the names of the tables or functions that the migrations create.
+// raiseIf returns a statement that fails with a message if the condition holds.
+func raiseIf(condition, message string) string {
+	return "DO $check$ BEGIN IF " + condition + " THEN RAISE EXCEPTION USING MESSAGE = " + quoteText(message) + "; END IF; END $check$;"
+}
+
+// createdNames returns the names of the objects of a kind that the migrations create.
 func createdNames(kind string) ([]string, error) {
 	files := migrations.Postgres()
 	paths, err := fs.Glob(files, "*.sql")
@@ -118,8 +194,12 @@ func createdNames(kind string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// commitPostgres returns the statements after the dump.
-func (r restoring) commitPostgres() string {
+// commitPostgres returns the statements after the dump, which changes the search path.
+func (r restoring) commitPostgres(schema string) (string, error) {
+	newest, err := newestMigration()
+	if err != nil {
+		return "", err
+	}
 	statements, count := r.secure(expressions{
 		epoch:   "random_epoch()",
 		id:      r.newID("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid"),
@@ -129,8 +209,8 @@ func (r restoring) commitPostgres() string {
 	if !r.compared {
 		statements = r.readCurrent("") + statements
 	}
-	// The dump changes the search path.
-	return "RESET search_path;\n" + statements + count + ";\nCOMMIT;\n"
+	newer := raiseIf("EXISTS (SELECT 1 FROM applied_migrations WHERE file > "+quoteText(newest)+")", errNewer.Error())
+	return "SET LOCAL search_path = " + quoteName(schema) + ";\n" + newer + statements + count + ";\nCOMMIT;\n", nil
 }
 
 // feedPsql runs psql with the statements before, the output of dump, and the statements after, and

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -32,8 +33,12 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 	if err := copySQLite(ctx, file, prepared); err != nil {
 		return 0, err
 	}
-	if version, err := database.Version(ctx, "sqlite:"+prepared); err != nil || version == "" {
+	version, err := database.Version(ctx, "sqlite:"+prepared)
+	if err != nil || version == "" {
 		return 0, errors.Join(fmt.Errorf("%s is not a backup of the portal", file), err)
+	}
+	if newest, err := newestMigration(); err != nil || version+"_" > newest {
+		return 0, cmp.Or(err, errNewer)
 	}
 	if err := updateSchema(ctx, "sqlite:"+prepared); err != nil {
 		return 0, err
