@@ -118,6 +118,7 @@ func TestRequestForANewEmailEnds(t *testing.T) {
 				return f.Credentials.ChangeEmail(ctx, c.user.Email, newEmail())
 			},
 			"after the user was disabled": func(c customer, _ models.Session, _ string) error {
+				f.owner(t, c)
 				return f.People.SetDisabled(ctx, c.user.Email, true)
 			},
 		} {

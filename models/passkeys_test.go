@@ -42,6 +42,7 @@ func TestPasskeySignsIn(t *testing.T) {
 		taken := f.Credentials.AddPasskey(ctx, foreign, models.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
 		checkError(t, "another user's passkey", taken, models.ErrPasskeyTaken)
 
+		f.owner(t, c)
 		must(t, f.People.SetDisabled(ctx, c.user.Email, true))
 		checkError(t, "a disabled user", use(20, "fifth"), models.ErrSignInDisabled)
 		must(t, f.People.SetDisabled(ctx, c.user.Email, false))

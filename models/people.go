@@ -20,8 +20,8 @@ type People struct {
 
 // Add adds a user to an account, records the activity, and deletes a pending invitation of the user
 // to this account. A user without a password signs in with a link. Add is for operators, and the
-// email counts as proven. The error may be an [*InvalidError] for the field "email", "role" or
-// "password", [ErrAccountNotFound] or [ErrEmailTaken].
+// email counts as proven; see [Tx.freeEmail]. The error may be an [*InvalidError] for the field
+// "email", "role" or "password", [ErrAccountNotFound] or [ErrEmailTaken].
 func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
@@ -85,16 +85,14 @@ func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
 }
 
 // SetDisabled disables or enables the user with this email and records the activity, unless nothing
-// changes. Disabling ends the user's sessions and links. If there is no such user, the error is
-// [ErrUserNotFound]. SetDisabled is for operators.
+// changes. Disabling ends the user's sessions and links. The error may be [ErrUserNotFound] or
+// [ErrLastOwner]. SetDisabled is for operators.
 func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
-	return p.db.InTx(ctx, "disable or enable user", func(ctx context.Context, tx Tx) error {
-		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
-		if err != nil {
-			return err
-		}
-		return setUserDisabled(ctx, tx, user, disabled, Operator())
-	})
+	user, err := p.FindByEmail(ctx, email)
+	if err == nil {
+		_, err = p.Change(ctx, user.AccountID, user.ID, UserChange{Disabled: &disabled}, Operator())
+	}
+	return err
 }
 
 func setUserDisabled(ctx context.Context, tx Tx, user User, disabled bool, actor Actor) error {

@@ -119,6 +119,7 @@ func TestLastOwnerCannotBeRemoved(t *testing.T) {
 		disabled := f.owner(t, c)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, true))
 		checkError(t, "beside a disabled owner", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
+		checkError(t, "disabled", f.People.SetDisabled(t.Context(), c.user.Email, true), models.ErrLastOwner)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, false))
 
 		owners := []uuid.UUID{c.user.ID, disabled.ID}
@@ -182,6 +183,7 @@ func TestLastOwnerWhoCanSignInStays(t *testing.T) {
 func TestDisabledUserIsSignedOutUntilTheNextSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
+		f.owner(t, c)
 		token := f.session(t, c)
 		for range 2 {
 			must(t, f.People.SetDisabled(t.Context(), strings.ToUpper(c.user.Email), true))
@@ -195,7 +197,7 @@ func TestDisabledUserIsSignedOutUntilTheNextSignIn(t *testing.T) {
 		checkError(t, "the old session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		// Each is recorded once.
-		want := []models.Action{models.ActionUserEnabled, models.ActionUserDisabled, models.ActionSignedIn}
+		want := []models.Action{models.ActionUserEnabled, models.ActionUserDisabled, models.ActionSignedIn, models.ActionUserAdded}
 		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, want) {
 			t.Errorf("activities %v, want %v", actions, want)
 		}

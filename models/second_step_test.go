@@ -153,6 +153,7 @@ func TestPendingSignInEnds(t *testing.T) {
 			}, models.ErrSignInNotPending},
 		} {
 			c := f.customer(t)
+			f.owner(t, c)
 			a, _ := f.twoSteps(t, c)
 			pending := f.firstStep(t, c)
 			must(t, test.end(c))

@@ -313,6 +313,7 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		{"", "user remove --email nobody@example.com", "nobody@example.com|not found|portal user list"},
 		{"", "user remove --email " + testEmail, "last owner|portal user add --role owner"},
 		{"", "user set-role --role member --email " + testEmail, "last owner|portal user add --role owner"},
+		{"", "user disable --email " + testEmail, "last owner|portal user add --role owner"},
 		{"", "user set-role --email " + testEmail, "--role"},
 		{"", "account rename --name  --account " + testEmail, "portal: --name: Enter a name."},
 		{"", "agent rename --name Lobby --account " + testEmail + " --id " + account.ID.String(), "not found|portal agent list --account " + testEmail},

@@ -159,6 +159,8 @@ func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.connectAs(c.email).redirects("/account")
+		second := modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "second-" + c.email, Role: models.RoleOwner}, models.Operator()))(t)
+		modelstest.Must(t, s.store.Credentials.ResetPassword(t.Context(), second.Email, "correct horse battery staple"))
 		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, true))
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity).one("alert", "disabled")
 		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, false))
