@@ -13,7 +13,8 @@ type Accounts struct {
 	passwords *passwords
 }
 
-// Create creates an account and its first user, who is an owner. The error may be an
+// Create creates an account and its first user, who is an owner. It is for operators, and the email
+// counts as proven; see [Tx.freeEmail]. The error may be an
 // [*InvalidError] for the field "name", "email" or "password", or [ErrEmailTaken].
 func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	name, err := cleanName("name", "Name", n.Name)
@@ -34,6 +35,9 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	return inTx(ctx, a.db, "create account", func(ctx context.Context, tx Tx) (Account, error) {
 		account := Account{ID: newID(), Name: name, CreatedAt: tx.Now(), Seeded: n.Seeded}
 		if err := tx.Insert(ctx, &account); err != nil {
+			return Account{}, err
+		}
+		if err := tx.freeEmail(ctx, email, account.ID); err != nil {
 			return Account{}, err
 		}
 		_, err := insertUser(ctx, tx, User{

@@ -140,8 +140,8 @@ func (c *Credentials) NewEmail(ctx context.Context, token string) (email string,
 }
 
 // ConfirmEmail gives the user of a link, whose sessions continue, the new email and returns the
-// email. A user who has this email but never proved it gets another one; see freeEmail. The error
-// may be one of [Credentials.NewEmail] or [ErrEmailTaken].
+// email. A user who has this email but never proved it gets another one; see [Tx.freeEmail]. The
+// error may be one of [Credentials.NewEmail] or [ErrEmailTaken].
 func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (email string, err error) {
 	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx Tx) error {
 		user, err := emailChanges.findUser(ctx, tx, token, tx.Now())
@@ -155,7 +155,7 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 		if err != nil {
 			return noRows(err, ErrMailLinkInvalid)
 		}
-		if err := freeEmail(ctx, tx, email); err != nil {
+		if err := tx.freeEmail(ctx, email, uuid.Nil); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -165,8 +165,8 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 }
 
 // ChangeEmail gives the user with the old email a new one, which counts as proven, also if it is
-// the old one. It is for operators. The error may be an [*InvalidError] for the field "email",
-// [ErrUserNotFound] or [ErrEmailTaken].
+// the old one; see [Tx.freeEmail]. It is for operators. The error may be an [*InvalidError] for the
+// field "email", [ErrUserNotFound] or [ErrEmailTaken].
 func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error {
 	email, err := cleanEmail(email)
 	if err != nil {
@@ -181,6 +181,9 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 			return tx.proveEmail(ctx, user.ID)
 		}
 		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
+			return err
+		}
+		if err := tx.freeEmail(ctx, email, user.AccountID); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -215,19 +218,20 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 	})
 }
 
-// freeEmail makes an email free for a user who has used a link mailed to it. A user who has it but
-// never proved it gets another one, at which nobody receives mail, and keeps everything else. The
-// account's activity log and a mail to the email show the new one.
-func freeEmail(ctx context.Context, tx Tx, email string) error {
-	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL"
-	err := tx.lockUserWhere(ctx, unproven, hashEmail(email))
+// freeEmail makes an email free for a user who has used a link mailed to it, or whom an operator or
+// the identity provider gives it. A user who has it but never proved it gets another one, at which
+// nobody receives mail, and keeps everything else, unless that is a user of the account except.
+// The account's activity log and a mail to the email show the new one.
+func (tx Tx) freeEmail(ctx context.Context, email string, except uuid.UUID) error {
+	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL AND u.account_id <> ?"
+	err := tx.lockUserWhere(ctx, unproven, hashEmail(email), except)
 	if errors.Is(err, ErrWrongCredentials) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	user, err := findUser(ctx, tx, unproven, hashEmail(email))
+	user, err := findUser(ctx, tx, unproven, hashEmail(email), except)
 	if err != nil {
 		return err
 	}

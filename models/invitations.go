@@ -248,7 +248,7 @@ func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string,
 // If the password breaks a rule, the error is an [*InvalidError] for the field "password". After
 // too many wrong tokens from the client's network it is a [*SignInLimitError]. If a user has the
 // email it is [ErrEmailTaken], unless the token is that of the mail and the user has never proved
-// the email. Then that user gets another one; see freeEmail. Otherwise it may be
+// the email. Then that user gets another one; see [Tx.freeEmail]. Otherwise it may be
 // [ErrInvitationInvalid] or [ErrSignInDisabled].
 func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (SignedIn, error) {
 	if i.passwords.off {
@@ -320,7 +320,7 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 	}
 	joining := User{AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role}
 	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) {
-		if err := freeEmail(ctx, tx, invitation.Email); err != nil {
+		if err := tx.freeEmail(ctx, invitation.Email, uuid.Nil); err != nil {
 			return SignedIn{}, err
 		}
 		now := tx.Now()

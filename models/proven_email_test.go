@@ -1,10 +1,12 @@
 package models_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // joined is an email of a user who joined the customer's account by a link, with the token of the
@@ -155,6 +157,54 @@ func TestUnprovenEmailBlocksNoConfirmation(t *testing.T) {
 		user, err := f.SignIn.VerifyPassword(t.Context(), email, password, browser)
 		if err != nil || user.ID != c.user.ID {
 			t.Errorf("%v, %v", user.ID, err)
+		}
+	})
+}
+
+// The word of an operator and of the identity provider counts more than an email that nobody has
+// proved: the user of another account who has it gets another one.
+func TestUnprovenEmailClosesNoDoor(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, squatted := t.Context(), f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true, RolesFrom: claimsIssuer})
+		for name, give := range map[string]func(c customer, email string) error{
+			"a user who is added": func(c customer, email string) error {
+				return errOf(f.People.Add(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, models.Operator()))
+			},
+			"a sign-in link": func(c customer, email string) error {
+				return errOf(f.SignIn.CreateLinkFor(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, models.Operator()))
+			},
+			"a sign-in with claims": func(c customer, email string) error {
+				return errOf(f.SignIn.WithClaims(ctx, claimedBy(c, email, models.RoleMember), false, browser))
+			},
+			"a new account": func(_ customer, email string) error {
+				return errOf(f.Accounts.Create(ctx, models.NewAccount{Name: "New", Email: email, Password: password}))
+			},
+			"a new email": func(c customer, email string) error { return f.Credentials.ChangeEmail(ctx, c.user.Email, email) },
+		} {
+			c := f.customer(t)
+			email, in := f.joined(t, squatted, false)
+			must(t, give(c, strings.ToUpper(email)))
+			user := modelstest.Value(f.People.FindByEmail(ctx, email))(t)
+			if user.AccountID == squatted.ID || user.EmailProvenAt == nil {
+				t.Errorf("%s: %+v", name, user)
+			}
+			if earlier := f.find(t, in.Token); !strings.HasSuffix(earlier.Email, "@unproven.invalid") || earlier.UserID != in.User.ID {
+				t.Errorf("%s: the earlier user is %+v", name, earlier)
+			}
+			changed := f.recorded(t, squatted, models.ActionEmailChanged)
+			if len(changed) == 0 || changed[0].FormerLabel != email || changed[0].ActorKind != models.ActorVisitor || changed[0].Address != "" {
+				t.Errorf("%s: recorded %+v", name, changed)
+			}
+			proven, _ := f.joined(t, squatted, true)
+			if err := give(f.customer(t), proven); !errors.Is(err, models.ErrEmailTaken) && !errors.Is(err, models.ErrIdentityNotFound) {
+				t.Errorf("%s: a proven email: %v", name, err)
+			}
+			// In one account, it is known who has the email.
+			unproven, _ := f.joined(t, squatted, false)
+			if err := give(squatted, unproven); err == nil && name != "a sign-in link" && name != "a new account" {
+				t.Errorf("%s: an unproven email of the same account was taken away", name)
+			}
 		}
 	})
 }

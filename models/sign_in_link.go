@@ -36,9 +36,10 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 }
 
 // CreateLinkFor is [SignIn.CreateLink] for the user with the email of n, whom it adds to the
-// account if nobody has this email. The role of a user who exists does not change. CreateLinkFor is
-// for operators. The error may be an [*InvalidError] for the field "email" or "role",
-// [ErrAccountNotFound], [ErrSignInDisabled], or [ErrEmailTaken] for a user of another account.
+// account if nobody has this email, or only a user of another account who has never proved it; see
+// [Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators. The
+// error may be an [*InvalidError] for the field "email" or "role", [ErrAccountNotFound],
+// [ErrSignInDisabled], or [ErrEmailTaken].
 func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (SignInLink, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 			return SignInLink{}, err
 		}
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
-		if errors.Is(err, ErrUserNotFound) {
+		if errors.Is(err, ErrUserNotFound) || err == nil && user.AccountID != accountID && user.EmailProvenAt == nil {
 			added := User{AccountID: accountID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: n.Role}
 			if added, err = tx.addUser(ctx, added, actor); err == nil {
 				user, err = findUser(ctx, tx, "u.id = ?", added.ID)

@@ -29,9 +29,13 @@ func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
 	return user, unlessAffected(result, err, ErrEmailTaken)
 }
 
-// addUser stores a new user whose email is proven, records the activity, and deletes a pending
-// invitation of the user to the account. The error may be [ErrEmailTaken].
+// addUser stores a new user whose email an operator or the identity provider has given, records the
+// activity, and deletes a pending invitation of the user to the account. The error may be
+// [ErrEmailTaken].
 func (tx Tx) addUser(ctx context.Context, user User, actor Actor) (User, error) {
+	if err := tx.freeEmail(ctx, user.Email, user.AccountID); err != nil {
+		return User{}, err
+	}
 	now := tx.Now()
 	user.EmailProvenAt = &now
 	user, err := insertUser(ctx, tx, user)
