@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -98,10 +99,8 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	if signedIn.Pending {
 		return p.startSecondStep(c, signedIn.Token, next)
 	}
-	if err := p.cookies.put(c, deviceCookie, models.NewDevice(signedIn.User)); err != nil {
-		return err
-	}
-	if err := p.startSession(c, signedIn.Token); err != nil {
+	// Both cookies are sent, also if the earlier session cannot be ended.
+	if err := cmp.Or(p.startSession(c, signedIn.Token), p.cookies.put(c, deviceCookie, models.NewDevice(signedIn.User))); err != nil {
 		return err
 	}
 	if signedIn.RecoveryCodes == nil {
