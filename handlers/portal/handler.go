@@ -2,7 +2,6 @@ package portal
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -73,11 +72,15 @@ func (s *site) limitChanges(c *gin.Context) {
 // deadline is [site.withDeadline] for the handlers after it.
 func (s *site) deadline(c *gin.Context) { s.withDeadline(c, c.Next) }
 
-// plainAddress redirects an address that ends in "?" to the same without it. Browsers add the "?"
-// when they send a form without fields, such as Done.
+// plainAddress redirects an address that ends in "?", or has the mark of a sign-in, to the same
+// without it. Browsers add the "?" when they send a form without fields, such as Done.
 func (s *site) plainAddress(c *gin.Context) {
+	address, had := unmarked(c.Request.URL)
 	if c.Request.URL.ForceQuery {
-		_ = s.redirect(c, c.Request.URL.EscapedPath())
+		address, had = c.Request.URL.EscapedPath(), true
+	}
+	if had {
+		_ = s.redirect(c, address)
 		c.Abort()
 	}
 }
@@ -97,8 +100,7 @@ func (s *site) requireSession(c *gin.Context) {
 		if account := s.removedFrom(c); account != "" {
 			notice = fmt.Sprintf("You were removed from %s. Only an owner can invite you back.", account)
 		}
-		query := url.Values{"next": {s.returnPath(c)}}
-		_ = s.redirectWith(c, signInPath+"?"+query.Encode(), notice)
+		_ = s.redirectWith(c, signInAddress(c, s.returnPath(c)), notice)
 		c.Abort()
 	default:
 		c.Set(sessionContextKey, *session)

@@ -139,7 +139,8 @@ func flashKey(c *gin.Context) string {
 // download, the page of its section.
 func (s *site) returnPath(c *gin.Context) string {
 	if c.Request.Method == http.MethodGet && slices.Contains(s.pages, c.FullPath()) {
-		return s.destination(c.Request.URL.RequestURI())
+		address, _ := unmarked(c.Request.URL)
+		return s.destination(address)
 	}
 	return s.section(c)
 }
@@ -171,6 +172,33 @@ func (s *site) destination(next string) string {
 		}
 	}
 	return homePath
+}
+
+// paramSignedIn marks the address that a sign-in leads to. A visitor who opens it has a browser that
+// did not keep the cookie.
+const paramSignedIn = "signed-in"
+
+// marked returns the address of a page with the mark of a sign-in. A browser that has a cookie from an
+// earlier sign-in keeps cookies, so its addresses stay without the mark.
+func (s *site) marked(c *gin.Context, address string) string {
+	marked, err := url.Parse(address)
+	if err != nil || s.newClient(c).Device != (models.Device{}) {
+		return address
+	}
+	query := marked.Query()
+	query.Set(paramSignedIn, "yes")
+	marked.RawQuery = query.Encode()
+	return marked.String()
+}
+
+// unmarked returns the address of a request without the mark of a sign-in, and whether it had one.
+func unmarked(address *url.URL) (plain string, had bool) {
+	query := address.Query()
+	if !query.Has(paramSignedIn) {
+		return address.RequestURI(), false
+	}
+	query.Del(paramSignedIn)
+	return (&url.URL{Path: address.Path, RawQuery: query.Encode()}).String(), true
 }
 
 // matchesRoute reports whether path matches the pattern of a route, where ":id" matches an id.

@@ -40,7 +40,20 @@ func (p *signInPages) show(c *gin.Context) error {
 		return err
 	}
 	form := p.form(next)
+	if _, had := unmarked(c.Request.URL); had {
+		form.Problem = "Your browser did not keep the cookie. Open " + p.BaseURL.String() + " and allow cookies."
+	}
 	return p.reply(c, reply{fragment: form, page: present(p.page(form))})
+}
+
+// signInAddress returns the address of the sign-in page, which leads to the page next. It keeps the
+// mark of a sign-in, so that the page says what is wrong.
+func signInAddress(c *gin.Context, next string) string {
+	query := url.Values{"next": {next}}
+	if _, had := unmarked(c.Request.URL); had {
+		query.Set(paramSignedIn, "yes")
+	}
+	return signInPath + "?" + query.Encode()
 }
 
 func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
@@ -103,6 +116,7 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	if err := cmp.Or(p.startSession(c, signedIn.Token), p.cookies.put(c, deviceCookie, models.NewDevice(signedIn.User))); err != nil {
 		return err
 	}
+	next = p.marked(c, next)
 	if signedIn.RecoveryCodes == nil {
 		return p.redirect(c, next)
 	}
@@ -137,7 +151,7 @@ func (p *signInPages) startSecondStep(c *gin.Context, token, next string) error 
 	if err := p.cookies.put(c, pendingCookie, token); err != nil {
 		return err
 	}
-	return p.redirect(c, secondStepPath+"?"+url.Values{"next": {next}}.Encode())
+	return p.redirect(c, p.marked(c, secondStepPath+"?"+url.Values{"next": {next}}.Encode()))
 }
 
 // showSecondStep asks for the code of the second step, or for a passkey if the user has no
@@ -147,6 +161,9 @@ func (p *signInPages) showSecondStep(c *gin.Context) error {
 	user, err := p.signIns.PendingUser(c.Request.Context(), p.pendingToken(c))
 	if err != nil {
 		return p.refuseCode(c, form, err)
+	}
+	if plain, had := unmarked(c.Request.URL); had {
+		return p.redirect(c, plain)
 	}
 	factors, err := p.credentials.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
 	if err != nil {
@@ -176,7 +193,7 @@ func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, 
 		if c.Request.Method == http.MethodPost {
 			notice = "The sign-in has expired. Sign in again."
 		}
-		return p.redirectWith(c, signInPath+"?"+url.Values{"next": {form.Next}}.Encode(), notice)
+		return p.redirectWith(c, signInAddress(c, form.Next), notice)
 	}
 	refusal, ok := refusalOf(c, err, models.ErrWrongCode, models.ErrSignInDisabled)
 	if !ok {

@@ -317,3 +317,43 @@ func TestSessionIsLookedUpOnceForARequest(t *testing.T) {
 		}
 	}
 }
+
+// A browser that keeps no cookie opens the address after the sign-in as a visitor.
+func TestSignInSaysThatTheBrowserKeepsNoCookie(t *testing.T) {
+	t.Parallel()
+	clock := modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), "https://portal.test:8443", models.Options{Now: clock.Now})
+	lost := func(location string) answer {
+		t.Helper()
+		toLogin := s.visitor(t).get(location).is(http.StatusSeeOther).header.Get("Location")
+		page := s.visitor(t).get(toLogin).is(http.StatusOK)
+		page.one("alert", "Your browser did not keep the cookie. Open https://portal.test:8443 and allow cookies.")
+		return page
+	}
+	where := func(a answer) string { return a.is(http.StatusSeeOther).header.Get("Location") }
+	c, browser := s.customer(t), s.visitor(t)
+	form := url.Values{"email": {c.email}, "password": {password}, "next": {"/activity?q=a"}}
+	first := where(browser.post("/login", form))
+	if next := lost(first).hidden("next"); next != "/activity?q=a" {
+		t.Errorf("the form leads to %q", next)
+	}
+	// Otherwise the mark is gone before the page is shown, so nobody keeps it.
+	if to := where(browser.get(first)); to != "/activity?q=a" {
+		t.Errorf("%q leads to %q", first, to)
+	}
+	if again := where(browser.post("/login", form)); again != "/activity?q=a" {
+		t.Errorf("the known browser is sent to %q", again)
+	}
+	s.visitor(t).get(where(s.visitor(t).get("/agents"))).is(http.StatusOK).none("alert", "cookie")
+
+	secret, _ := c.twoSteps(clock)
+	browser = s.visitor(t)
+	pending := where(browser.post("/login", form))
+	lost(pending)
+	plain := where(browser.get(pending))
+	if plain != "/login/verification?next=%2Factivity%3Fq%3Da" {
+		t.Errorf("%q leads to %q", pending, plain)
+	}
+	browser.get(plain).is(http.StatusOK)
+	lost(where(browser.post("/login/verification", codes(codeOf(t, secret, clock.Now())))))
+}
