@@ -19,10 +19,12 @@ import (
 // neighbors are what a database of the portal can hold beside it: the statements of the server's
 // administrator and of the portal's own role, which is no superuser, and the end of the URL.
 var neighbors = map[string]struct{ administrator, role, url string }{
-	"an extension":     {administrator: "CREATE EXTENSION pg_stat_statements"},
-	"a foreign schema": {administrator: "CREATE SCHEMA monitoring; CREATE TABLE monitoring.samples (id int)"},
-	"a publication":    {administrator: "CREATE PUBLICATION everything FOR ALL TABLES"},
-	"other objects of the role": {role: `
+	"other objects": {administrator: `
+		CREATE EXTENSION pg_stat_statements;
+		CREATE SCHEMA monitoring;
+		CREATE TABLE monitoring.samples (id int);
+		CREATE PUBLICATION everything FOR ALL TABLES;
+		CREATE TABLE public.ledger (id serial)`, role: `
 		CREATE TYPE mood AS ENUM ('good', 'bad');
 		CREATE FUNCTION "next Mood"(mood) RETURNS mood LANGUAGE sql AS $$ SELECT 'bad'::mood $$;
 		CREATE TABLE orders (id serial PRIMARY KEY, "Mood" mood NOT NULL DEFAULT 'good');
@@ -31,7 +33,6 @@ var neighbors = map[string]struct{ administrator, role, url string }{
 		CREATE VIEW good_orders AS SELECT id FROM orders;
 		CREATE SCHEMA sales;
 		CREATE TABLE sales.accounts (id int PRIMARY KEY)`},
-	"a foreign table":               {administrator: "CREATE TABLE public.ledger (id serial)"},
 	"a search path in the URL":      {role: "CREATE SCHEMA portal", url: "&search_path=portal"},
 	"a search path of the database": {role: "CREATE SCHEMA portal; DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = portal', current_database()); END $$"},
 }
