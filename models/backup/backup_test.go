@@ -725,6 +725,28 @@ func TestRestoreKeepsLaterChanges(t *testing.T) {
 	})
 }
 
+// The state after the first restore does not have the agent, but the second backup does.
+func TestRestoreOfTwoBackupsRevivesNoAgent(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		first := d.backUp(t)
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
+		second := d.backUp(t)
+		modelstest.Value(d.Agents.Remove(t.Context(), d.account.ID, agent.ID, models.Operator()))(t)
+		d.restore(t, first, backup.KeepUnrevokedKeys, 0)
+		for range 2 {
+			d.restore(t, second, backup.KeepUnrevokedKeys, 0)
+			if _, err := d.Agents.Find(t.Context(), d.account.ID, agent.ID); !errors.Is(err, models.ErrAgentNotFound) {
+				t.Errorf("the agent: %v", err)
+			}
+		}
+		if recorded := d.actions(t, models.ActionAgentRemoved); len(recorded) != 1 || recorded[0].Label != "Reception" {
+			t.Errorf("recorded %+v", recorded)
+		}
+	})
+}
+
 func TestRestoreErasesAgain(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		ctx := t.Context()

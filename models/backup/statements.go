@@ -55,13 +55,14 @@ func (r restoring) secure(e expressions) (statements, count string) {
 	).Replace(statements + record), "SELECT count(*) FROM closed_keys"
 }
 
-// removedAgents copies the ids of the agents that are removed in the current database, by its
-// activities. An agent that is missing there for another reason comes back.
+// removedAgents copies the agents that are removed in the current database, by its activities. An
+// agent that is missing there for another reason comes back.
 const removedAgents = `
 CREATE TEMPORARY TABLE removed_agents AS
-	SELECT DISTINCT removal.subject_id AS id, removal.account_id FROM PREFIXactivities AS removal
+	SELECT removal.subject_id AS id, removal.account_id, max(removal.label) AS name FROM PREFIXactivities AS removal
 	WHERE COMPARED AND removal.action = AGENT_REMOVED AND NOT EXISTS (SELECT 1 FROM PREFIXagents AS a
-		WHERE a.id = removal.subject_id AND a.account_id = removal.account_id);
+		WHERE a.id = removal.subject_id AND a.account_id = removal.account_id)
+	GROUP BY removal.subject_id, removal.account_id;
 `
 
 const revokeKeys = `
@@ -73,9 +74,14 @@ UPDATE api_keys SET revoked_at =
 	WHERE id IN (SELECT id FROM closed_keys);
 `
 
+// removeAgents also notes agents that were created and removed after the backup. Otherwise the
+// restore of another backup would bring them back.
 const removeAgents = `
 CREATE TEMPORARY TABLE closed_agents AS
-	SELECT a.id, a.account_id, a.name FROM agents AS a JOIN removed_agents AS r ON r.id = a.id AND r.account_id = a.account_id;
+	SELECT r.id, r.account_id, COALESCE(a.name, r.name) AS name
+	FROM removed_agents AS r LEFT JOIN agents AS a ON a.id = r.id AND a.account_id = r.account_id
+	WHERE r.account_id IN (SELECT id FROM accounts) AND (a.id IS NOT NULL OR NOT EXISTS (SELECT 1 FROM activities AS removal
+		WHERE removal.subject_id = r.id AND removal.action = AGENT_REMOVED));
 DELETE FROM agents WHERE id IN (SELECT id FROM closed_agents);
 `
 
