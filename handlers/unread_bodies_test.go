@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -31,7 +32,7 @@ func exchange(t *testing.T, address, request string) (statuses []int) {
 	reader := bufio.NewReader(conn)
 	for {
 		response, err := http.ReadResponse(reader, nil)
-		if err, ok := err.(net.Error); ok && err.Timeout() {
+		if err, ok := errors.AsType[net.Error](err); ok && err.Timeout() {
 			t.Errorf("%.60q: the responses are %v, and the connection is open", request, statuses)
 		}
 		if err != nil {

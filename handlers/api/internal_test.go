@@ -130,3 +130,18 @@ func TestPolicyGivesTheBurstAndTheTimeToRefillIt(t *testing.T) {
 		}
 	}
 }
+
+// Anyone can send such a report.
+func TestParsingAPublicReportTakesLittle(t *testing.T) {
+	for name, body := range map[string]string{
+		"many texts":  `{"keys":[` + strings.Repeat(`"",`, 20_000) + `""]}`,
+		"many fields": "{" + strings.Repeat(`"a":0,`, 10_000) + `"keys":["x"]}`,
+		"nesting":     `{"keys":` + strings.Repeat("[", 60_000),
+		"other lists": `{"a":[` + strings.Repeat(`"",`, 20_000) + `""],"keys":["x"]}`,
+	} {
+		allocations := testing.AllocsPerRun(10, func() { _, _ = parsePublicLeaks([]byte(body)) })
+		if allocations > 2000 {
+			t.Errorf("%s: %.0f allocations", name, allocations)
+		}
+	}
+}

@@ -6,12 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,7 +55,7 @@ func newLeakReports(s *site) *leakReports {
 			name:    "address", things: "from this address", policy: fmt.Sprintf(`"address";q=%d;w=%d`, maxLeaksOfAddress, int(leakWindow.Seconds())),
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
-		publicBodies: leakBodies{ofAddress: maxLeakBodiesOfAddress}, bodies: leakBodies{ofAddress: maxScannerBodiesOfAddress},
+		publicBodies: leakBodies{limit: maxPublicBody}, bodies: leakBodies{limit: maxScannerBody},
 		counts: promauto.With(s.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "portal_leak_reports_total",
 			Help: "API keys reported as leaked, by source and outcome; inactive ones were revoked or had expired before; refused counts requests.",
@@ -87,22 +84,16 @@ func (l *leakReports) handle(from models.LeakReporter, h handler) gin.HandlerFun
 	})
 }
 
-// report reports texts in a slot and counts the outcomes, even if the client disconnects. The scanner
-// waits for its slot, because it might not repeat a refused report.
+// leakContext is the context of a report, which goes on if its client disconnects.
+func leakContext(c *gin.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.Request.Context()), leakTimeout)
+}
+
+// report reports texts and counts the outcomes.
 func (l *leakReports) report(
-	c *gin.Context, texts []models.LeakedText, from models.LeakReporter, address string,
-) (outcomes []models.LeakOutcome, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), leakTimeout)
-	defer cancel()
-	report := func() (err error) {
-		outcomes, err = l.Store.Keys.ReportLeaked(ctx, texts, from, address)
-		return err
-	}
-	if from == models.LeakPublic {
-		err = l.publicSlots.Run(report)
-	} else {
-		err = l.slots.RunWhenFree(ctx, report)
-	}
+	ctx context.Context, texts []models.LeakedText, from models.LeakReporter, address string,
+) ([]models.LeakOutcome, error) {
+	outcomes, err := l.Store.Keys.ReportLeaked(ctx, texts, from, address)
 	for _, outcome := range outcomes {
 		l.counts.WithLabelValues(string(from), string(outcome)).Inc()
 	}
@@ -114,7 +105,6 @@ const (
 	// time does not show which keys exist.
 	leakFloor      = 100 * time.Millisecond
 	leakFloorOfKey = 5 * time.Millisecond
-	maxPublicLeaks = 100 // texts in a report without credentials
 )
 
 // createPublic revokes keys that anyone reports, with the same response for every text.
@@ -129,11 +119,16 @@ func (l *leakReports) createPublic(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	texts, err := parsePublicLeaks(body)
-	if err != nil {
+	ctx, cancel := leakContext(c)
+	defer cancel()
+	var texts []models.LeakedText
+	err = l.publicSlots.Run(func() (err error) {
+		if texts, err = parsePublicLeaks(body); err == nil {
+			_, err = l.report(ctx, texts, models.LeakPublic, address)
+		}
 		return err
-	}
-	if _, err := l.report(c, texts, models.LeakPublic, address); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	select {
@@ -142,27 +137,6 @@ func (l *leakReports) createPublic(c *gin.Context) error {
 	}
 	c.PureJSON(http.StatusAccepted, struct{}{})
 	return nil
-}
-
-// parsePublicLeaks returns the texts of a report without credentials, or a 400.
-func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
-	const example = `{"keys": ["nas_..."]}`
-	// Parsed values would take a multiple of the memory of the body.
-	var fields map[string]json.RawMessage
-	if !utf8.Valid(body) || json.Unmarshal(body, &fields) != nil || fields == nil {
-		return nil, problem.InvalidRequest("The request body is not exactly one JSON object. Send " + example + ".")
-	}
-	var keys []*string
-	err := json.Unmarshal(fields["keys"], &keys)
-	if err != nil || len(keys) < 1 || len(keys) > maxPublicLeaks || slices.Contains(keys, nil) {
-		return nil, problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
-	}
-	leaks := make([]reportedLeak, 0, len(keys))
-	for _, key := range keys {
-		leaks = append(leaks, reportedLeak{LeakedText: models.NewLeakedText(*key, "")})
-	}
-	texts, _ := distinct(leaks)
-	return texts, nil
 }
 
 // leakFeedback is the response to one text.
@@ -205,7 +179,14 @@ func (l *leakReports) createSigned(c *gin.Context) error {
 	}
 	texts, kinds := distinct(leaks)
 	release() // The report may wait for a slot.
-	outcomes, err := l.report(c, texts, models.LeakGitHub, "")
+	ctx, cancel := leakContext(c)
+	defer cancel()
+	var outcomes []models.LeakOutcome
+	// The scanner waits, because it might not repeat a refused report.
+	err = l.slots.RunWhenFree(ctx, func() (err error) {
+		outcomes, err = l.report(ctx, texts, models.LeakGitHub, "")
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	maxLeakBody = 1 << 20
+	maxPublicBody  = 64 << 10 // of a report without credentials
+	maxScannerBody = 1 << 20
 	// smallLeakBody is how many bytes of a body may take the time of a request. The rest must
 	// arrive within largeLeakTime.
 	smallLeakBody = 64 << 10
@@ -29,29 +30,28 @@ const (
 	// maxLeakBodies is how many bytes of bodies are in memory, in public reports and in those
 	// of the scanner. A client that sends slowly holds only what it has sent.
 	maxLeakBodies = 32 << 20
-	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For the
-	// scanner it is maxScannerBodiesOfAddress. It may send many reports together, and behind a
-	// proxy that the portal does not know all of them have one address. It has a limit too,
-	// because a body must be read before its signature is checked, so that anyone can send one.
-	maxLeakBodiesOfAddress    = 4 << 20
-	maxScannerBodiesOfAddress = 16 << 20
+	// maxLeakBodiesOfAddress is how many bytes of them one address has sent. The scanner may
+	// send many reports together, and behind a proxy that the portal does not know all of them
+	// have one address. It has a limit too, because a body must be read before its signature is
+	// checked, so that anyone can send one.
+	maxLeakBodiesOfAddress = 16 << 20
 )
 
 // readLeaks returns a body of any type. After using the body, the caller must call release. The
 // error is a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
 func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), err error) {
-	if c.Request.ContentLength > maxLeakBody {
-		return nil, func() {}, problem.PayloadTooLarge(maxLeakBody)
+	if c.Request.ContentLength > held.limit {
+		return nil, func() {}, problem.PayloadTooLarge(held.limit)
 	}
 	reader := &heldReader{
-		Reader: http.MaxBytesReader(c.Writer, c.Request.Body, maxLeakBody), held: held, address: addressID(c.ClientIP()),
+		Reader: http.MaxBytesReader(c.Writer, c.Request.Body, held.limit), held: held, address: addressID(c.ClientIP()),
 		setDeadline: http.NewResponseController(c.Writer).SetReadDeadline,
 	}
 	body, err = io.ReadAll(reader)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLarge:
-		err = problem.PayloadTooLarge(maxLeakBody)
+		err = problem.PayloadTooLarge(held.limit)
 	case err != nil && !errors.Is(err, models.ErrBusy):
 		err = problem.InvalidRequest("The request body is incomplete.")
 	}
@@ -62,7 +62,7 @@ func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), e
 // bound, an incomplete body ends: of those beyond smallLeakBody, or else of all, the one without
 // progress for the longest time.
 type leakBodies struct {
-	ofAddress int64 // the limit of an address
+	limit int64 // of one body
 
 	mu  sync.Mutex
 	all int64
@@ -80,7 +80,7 @@ func (b *leakBodies) add(r *heldReader, n int64, complete bool) bool {
 	}
 	b.count(r, n)
 	b.forget(r)
-	for b.all > maxLeakBodies || b.of[r.address] > b.ofAddress {
+	for b.all > maxLeakBodies || b.of[r.address] > maxLeakBodiesOfAddress {
 		victim := b.victim(r)
 		if victim == nil {
 			return false
@@ -179,7 +179,10 @@ func (r *heldReader) release() {
 	r.held.count(r, -r.own)
 }
 
-const maxLeaks = 1000 // texts in the report of the scanner
+const (
+	maxLeaks       = 1000 // texts in the report of the scanner
+	maxPublicLeaks = 100  // texts, and fields, in a report without credentials
+)
 
 // reportedLeak is one entry in the report of the scanner.
 type reportedLeak struct {
@@ -211,13 +214,76 @@ func parseScannerReport(body []byte) (leaks []reportedLeak, err error) {
 		where, _ := fields["url"].(string)
 		leaks = append(leaks, reportedLeak{models.NewLeakedText(token, where), kind})
 	}
-	if _, err := decoder.Token(); err != nil { // the end of the list
-		return nil, invalid
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if !ends(decoder) {
 		return nil, invalid
 	}
 	return leaks, nil
+}
+
+// ends reports whether a list or an object ends, and the body with it.
+func ends(decoder *json.Decoder) bool {
+	if _, err := decoder.Token(); err != nil {
+		return false
+	}
+	_, err := decoder.Token()
+	return errors.Is(err, io.EOF)
+}
+
+// parsePublicLeaks returns the texts of a report without credentials, or a 400. It stops at the
+// first text or field that is too many and at a text that is none, because anyone can send a report.
+func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
+	const example = `{"keys": ["nas_..."]}`
+	noObject := problem.InvalidRequest(fmt.Sprintf("The request body is not exactly one JSON object of at most %d fields. Send %s.", maxPublicLeaks, example))
+	noKeys := problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') || !utf8.Valid(body) {
+		return nil, noObject
+	}
+	var leaks []reportedLeak
+	var ignored json.RawMessage
+	for fields := 0; decoder.More(); fields++ {
+		name, err := decoder.Token()
+		if err != nil || fields == maxPublicLeaks {
+			return nil, noObject
+		}
+		if name != "keys" {
+			if err := decoder.Decode(&ignored); err != nil {
+				return nil, noObject
+			}
+			continue
+		}
+		if leaks = parseLeakedKeys(decoder); leaks == nil {
+			return nil, noKeys
+		}
+	}
+	if !ends(decoder) {
+		return nil, noObject
+	}
+	if leaks == nil {
+		return nil, noKeys
+	}
+	texts, _ := distinct(leaks)
+	return texts, nil
+}
+
+// parseLeakedKeys returns the texts of a list of 1 to maxPublicLeaks strings, or nil for anything
+// else.
+func parseLeakedKeys(decoder *json.Decoder) (leaks []reportedLeak) {
+	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
+		return nil
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		text, ok := key.(string)
+		if err != nil || !ok || len(leaks) == maxPublicLeaks {
+			return nil
+		}
+		leaks = append(leaks, reportedLeak{LeakedText: models.NewLeakedText(text, "")})
+	}
+	if _, err := decoder.Token(); err != nil { // the end of the list
+		return nil
+	}
+	return leaks
 }
 
 // distinct returns the first entry of each text, and its kind.

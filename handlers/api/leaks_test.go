@@ -256,8 +256,11 @@ func TestPublicReportSaysNothingAboutKeys(t *testing.T) {
 		for _, invalid := range []string{"", "[]", "{}", `{"keys": []}`, `{"keys": "x"}`, `{"keys": [1]}`, `{"keys": ["x", null]}`, `{"Keys": ["x"]}`, content(make([]string, 101)...)} {
 			s.post("/leaks", jsonBody(invalid)).fails(http.StatusBadRequest, "INVALID_REQUEST")
 		}
-		s.post("/leaks", jsonBody(strings.Repeat(" ", 1<<20+1))).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
-		s.post("/leaks", jsonBody(strings.Repeat(" ", 1<<20+1)), chunked()).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.post("/leaks", jsonBody(`{"other": [{}], "keys": ["x"]}`+strings.Repeat(" ", 64<<10-30))).is(http.StatusAccepted)
+		for _, large := range []option{jsonBody(strings.Repeat(" ", 64<<10+1)), body("text/plain", "{"+strings.Repeat(" ", 64<<10))} {
+			s.post("/leaks", large).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+			s.post("/leaks", large, chunked()).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		}
 		s.get("/leaks").fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
 		s.get("/leaks").has("Allow", "POST")
 		for _, closed := range []string{"/leaks/github", "/leaks/x"} {

@@ -42,7 +42,9 @@ func TestErrorPagesKeepTheNavigation(t *testing.T) {
 					v.send(http.MethodPost, "/agents", "name=planted", "Sec-Fetch-Site: cross-site").is(http.StatusForbidden),
 					v.send(http.MethodPost, "/login", "%zz", modelstest.FormType).is(http.StatusBadRequest),
 				}
+				long := v.send(http.MethodPost, "/login", "email="+strings.Repeat("x", 64<<10), modelstest.FormType)
 				if name == "a visitor" {
+					long.is(http.StatusRequestEntityTooLarge).says("Shorten it")
 					for _, page := range answers {
 						page.none("navigation", "Main")
 						page.none("button", "Sign out")

@@ -40,9 +40,11 @@ func (s *site) handleRead(slots middleware.Slots, h handler) gin.HandlerFunc {
 // adapt panics: a second response would be part of the first.
 func (s *site) adapt(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		err := parseForm(c)
-		if _, ok := c.Params.Get("id"); ok && err == nil && idOf(c) == uuid.Nil {
+		var err error
+		if _, ok := c.Params.Get("id"); ok && idOf(c) == uuid.Nil {
 			err = problem.NotFound() // as for an unknown id
+		} else {
+			err = parseForm(c)
 		}
 		if err == nil {
 			err = h(c)

@@ -70,9 +70,13 @@ func (s *site) withDeadline(c *gin.Context, f func()) {
 	c.Request = c.Request.WithContext(whole)
 }
 
-// maxForm limits the size of a form in bytes. Valid forms have a few hundred. Larger ones are read
-// too, so that the page can show an overlong field again with its error.
-const maxForm = 256 << 10
+// These limit the size of a form in bytes: of a visitor, and of a signed-in user. Valid forms have a
+// few hundred. Larger ones are read too, so that the page can show an overlong field again with its
+// error.
+const (
+	maxVisitorForm = 64 << 10
+	maxForm        = 256 << 10
+)
 
 // The parameters that select a page of a list: the id of the last entry on the previous page.
 const (
@@ -83,13 +87,17 @@ const (
 // parseForm reads the form before the handler runs. Otherwise the fields of an unreadable form
 // would seem empty.
 func parseForm(c *gin.Context) error {
-	if c.Request.ContentLength > maxForm {
-		return problem.PayloadTooLarge(maxForm)
+	limit := int64(maxVisitorForm)
+	if _, signedIn := c.Get(sessionContextKey); signedIn {
+		limit = maxForm
 	}
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
+	if c.Request.ContentLength > limit {
+		return problem.PayloadTooLarge(limit)
+	}
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, limit)
 	err := c.Request.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return problem.PayloadTooLarge(maxForm)
+		return problem.PayloadTooLarge(limit)
 	}
 	if err != nil {
 		return problem.InvalidRequest("The form could not be read. Go back and try again.")
