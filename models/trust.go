@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/keyset"
 	"portal/models/workload"
 )
 
@@ -60,8 +61,8 @@ func trustText(rule *workload.Rule) string {
 	}
 	text := fmt.Sprintf("%s, issuer %s, audience %s", rule, rule.Issuer, rule.Audience)
 	if len(rule.JWKS) > 0 {
-		keys, _ := workload.ParseKeys(rule.JWKS)
-		text += fmt.Sprintf(", %d pasted public keys", len(keys))
+		set, _ := keyset.ParseNamed(rule.JWKS)
+		text += fmt.Sprintf(", %d pasted public keys", len(set.Keys))
 	}
 	return text
 }

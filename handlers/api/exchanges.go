@@ -19,6 +19,7 @@ import (
 	"portal/handlers/problem"
 	"portal/handlers/publickeys"
 	"portal/models"
+	"portal/models/keyset"
 	"portal/models/widget"
 	"portal/models/workload"
 )
@@ -44,7 +45,7 @@ type exchanges struct {
 	// because others have such tokens too.
 	ofAddress, ofKey, ofKeyRefused *rateLimiter
 	// Of the issuers whose keys are fetched.
-	keys *publickeys.Signers[jose.JSONWebKey]
+	keys *publickeys.Signers[[]jose.JSONWebKey]
 }
 
 func newExchanges(s *site) *exchanges {
@@ -63,8 +64,8 @@ func newExchanges(s *site) *exchanges {
 }
 
 // signer describes an issuer, whose public keys are found by OpenID Connect Discovery.
-func (e *exchanges) signer(issuer string) publickeys.Config[jose.JSONWebKey] {
-	return publickeys.Config[jose.JSONWebKey]{
+func (e *exchanges) signer(issuer string) publickeys.Config[[]jose.JSONWebKey] {
+	return publickeys.Config[[]jose.JSONWebKey]{
 		URL: strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration",
 		Resolve: func(document []byte) (string, error) {
 			var found workload.Metadata
@@ -79,7 +80,12 @@ func (e *exchanges) signer(issuer string) publickeys.Config[jose.JSONWebKey] {
 			}
 			return found.JWKSURI, nil
 		},
-		Parse: workload.ParseKeys, Logger: e.Logger, Now: e.Now,
+		Parse: func(ctx context.Context, body []byte) (map[string][]jose.JSONWebKey, error) {
+			set, err := keyset.ParseNamed(body)
+			keyset.LogSkipped(ctx, e.Logger, issuer, set.Skipped)
+			return set.ByID(), err
+		},
+		Logger: e.Logger, Now: e.Now,
 	}
 }
 
@@ -232,12 +238,12 @@ func (e *exchanges) issue(key models.Key, claims workload.Claims) (exchangeBody,
 
 // verify returns the claims of a token whose signature is right.
 func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token) (workload.Claims, error) {
-	var public jose.JSONWebKey
+	var public []jose.JSONWebKey
 	var err error
 	if len(key.Trust.JWKS) > 0 {
-		var keys map[string]jose.JSONWebKey
-		if keys, err = workload.ParseKeys(key.Trust.JWKS); err == nil {
-			public = keys[token.KeyID]
+		var set keyset.Set
+		if set, err = keyset.ParseNamed(key.Trust.JWKS); err == nil {
+			public = set.ByID()[token.KeyID]
 		}
 	} else if e.issuers().Fetched(token.Issuer) {
 		// A stranger may know the id of the key, but sends from another network.
@@ -254,8 +260,6 @@ func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token
 		return workload.Claims{}, problem.Unavailable(fmt.Errorf("%w exchange tokens: %w", models.ErrBusy, err))
 	case err != nil:
 		return workload.Claims{}, err
-	case public.Key == nil:
-		return workload.Claims{}, errNotGranted
 	}
 	claims, err := token.Verify(public)
 	if err != nil {

@@ -1,6 +1,9 @@
 package api_test
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -514,6 +517,41 @@ func TestPastedKeys(t *testing.T) {
 	}
 	if cluster.Fetches.Load() != 0 {
 		t.Error("the keys of a customer's issuer were fetched")
+	}
+}
+
+// A bundle of SPIFFE, and a token with the newer name of EdDSA (RFC 9864).
+func TestPastedKeysOfSPIFFE(t *testing.T) {
+	t.Parallel()
+	e := newExchangeService(t, modelstest.SQLiteURL(t))
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	modelstest.Must(t, err)
+	rule := workload.Rule{
+		Provider: workload.Other, Issuer: "https://spire.acme.com", Audience: issuer, Claims: map[string][]string{"sub": {"spiffe://acme.com/backend"}},
+		JWKS: fmt.Appendf(nil, `{"spiffe_sequence":1,"keys":[{"kty":"OKP","kid":"1","use":"jwt-svid","crv":"Ed25519","alg":"Ed25519","x":%q},`+
+			`{"kty":"EC","use":"x509-svid","crv":"P-256","x5c":["AAAA"]}]}`, base64.URLEncoding.EncodeToString(public)),
+	}
+	key := e.trusting(rule)
+	now := e.clock.Now().Unix()
+	claims := modelstest.Value(json.Marshal(map[string]any{"aud": issuer, "exp": now + 3600, "iat": now, "iss": rule.Issuer, "sub": "spiffe://acme.com/backend"}))(t)
+	for _, algorithm := range []string{"Ed25519", "EdDSA"} {
+		encode := base64.RawURLEncoding.EncodeToString
+		text := encode(fmt.Appendf(nil, `{"alg":%q,"kid":"1"}`, algorithm)) + "." + encode(claims)
+		response, _ := e.exchange(exchangeForm(key.ID.String(), text+"."+encode(ed25519.Sign(private, []byte(text)))))
+		response.Is(http.StatusOK)
+	}
+}
+
+// The entries that cannot be used are in the log.
+func TestOddPublicKeysOfAnIssuer(t *testing.T) {
+	t.Parallel()
+	e := newExchangeService(t, modelstest.SQLiteURL(t))
+	for _, odd := range modelstest.OddPublicKeys(t, modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)) {
+		e.issuer.Beside = append(e.issuer.Beside, odd)
+	}
+	e.accessToken(e.trusting(e.rule()))
+	if log := e.log.String(); !strings.Contains(log, "some public keys cannot be used") || !strings.Contains(log, "secp256k1") || !strings.Contains(log, e.issuer.URL) {
+		t.Errorf("log: %s", log)
 	}
 }
 

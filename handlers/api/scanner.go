@@ -1,11 +1,8 @@
 package api
 
 import (
+	"context"
 	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/x509"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 
@@ -14,6 +11,7 @@ import (
 	"portal/handlers/problem"
 	"portal/handlers/publickeys"
 	"portal/models"
+	"portal/models/keyset"
 )
 
 // The headers of a report of GitHub's secret scanning.
@@ -29,7 +27,13 @@ type scanner struct {
 
 func newScanner(s *site) *scanner {
 	return &scanner{keys: publickeys.New(publickeys.Config[*ecdsa.PublicKey]{
-		URL: s.GitHubKeysURL, Parse: parseScannerKeys, Logger: s.Logger, Now: s.Now,
+		URL: s.GitHubKeysURL,
+		Parse: func(ctx context.Context, body []byte) (map[string]*ecdsa.PublicKey, error) {
+			keys, skipped, err := keyset.ParseScanner(body)
+			keyset.LogSkipped(ctx, s.Logger, "GitHub", skipped)
+			return keys, err
+		},
+		Logger: s.Logger, Now: s.Now,
 	})}
 }
 
@@ -58,33 +62,4 @@ func (s *scanner) key(c *gin.Context, id string) (*ecdsa.PublicKey, error) {
 		return nil, problem.Unavailable(fmt.Errorf("%w report leaked keys: %w", models.ErrBusy, err))
 	}
 	return key, nil
-}
-
-// parseScannerKeys returns the keys for ECDSA with P-256. It ignores others, and whether a key is
-// the current one: a key that is published verifies.
-func parseScannerKeys(body []byte) (map[string]*ecdsa.PublicKey, error) {
-	var published struct {
-		Keys []struct {
-			ID  string `json:"key_identifier"`
-			PEM string `json:"key"`
-		} `json:"public_keys"`
-	}
-	if err := json.Unmarshal(body, &published); err != nil {
-		return nil, err
-	}
-	keys := map[string]*ecdsa.PublicKey{}
-	for _, entry := range published.Keys {
-		block, _ := pem.Decode([]byte(entry.PEM))
-		if block == nil || entry.ID == "" {
-			continue
-		}
-		parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
-		if key, ok := parsed.(*ecdsa.PublicKey); err == nil && ok && key.Curve == elliptic.P256() {
-			keys[entry.ID] = key
-		}
-	}
-	if len(keys) == 0 {
-		return nil, errors.New("no public key for ECDSA with P-256")
-	}
-	return keys, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 type Issuer struct {
 	URL     string
 	Fetches atomic.Int64 // of the discovery document and of the keys
+	Beside  []any        // entries of the published set before the key
 
 	t testing.TB
 
@@ -88,7 +90,7 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/.well-known/openid-configuration":
 		encode(w, map[string]string{"issuer": i.URL, "jwks_uri": strings.TrimSuffix(i.URL, "/") + "/jwks"})
 	case r.URL.Path == "/jwks":
-		encode(w, i.JWKS())
+		encode(w, map[string]any{"keys": append(slices.Clone(i.Beside), i.JWKS().Keys[0])})
 	default:
 		http.NotFound(w, r)
 	}

@@ -27,7 +27,7 @@ func newOIDCClient(s *site) *oidcClient {
 		return nil
 	}
 	config := *s.Provider
-	config.RedirectURL, config.Now = s.url(CallbackPath), s.Now
+	config.RedirectURL, config.Now, config.Logger = s.url(CallbackPath), s.Now, s.Logger
 	return &oidcClient{site: s, Provider: identity.New(config)}
 }
 

@@ -1,6 +1,7 @@
 package publickeys
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -21,7 +22,7 @@ func TestAFetchFromBeforeProvesNothing(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	keys := New(Config[string]{
-		URL: server.URL, Parse: func([]byte) (map[string]string, error) { return map[string]string{"1": "a key"}, nil },
+		URL: server.URL, Parse: func(context.Context, []byte) (map[string]string, error) { return map[string]string{"1": "a key"}, nil },
 		Logger: slog.New(slog.DiscardHandler), Now: modelstest.NewClock(time.Now()).Now,
 	})
 	errs := make(chan error)

@@ -70,7 +70,7 @@ type Config[K any] struct {
 	Resolve func(document []byte) (url string, err error)
 
 	// Returns the keys of a response by their identifiers.
-	Parse  func(body []byte) (map[string]K, error)
+	Parse  func(ctx context.Context, body []byte) (map[string]K, error)
 	Logger *slog.Logger
 	Now    func() time.Time
 }
@@ -222,7 +222,7 @@ func (k *Keys[K]) fetch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keys, err := k.config.Parse(body)
+	keys, err := k.config.Parse(ctx, body)
 	if err != nil {
 		return err
 	}

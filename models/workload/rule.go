@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"portal/models/keyset"
 )
 
 // Limits of a rule.
@@ -95,19 +97,25 @@ func (r Rule) cleanJWKS(refuse func(field, message string)) json.RawMessage {
 		refuse("jwks", fmt.Sprintf("The public keys must have at most %d bytes.", MaxJWKS))
 		return r.JWKS
 	}
-	if _, err := ParseKeys(r.JWKS); err != nil {
-		refuse("jwks", `Paste a set of public keys, such as {"keys": [{"kty": "RSA", "kid": "1", ...}]}. Each has a key ID (kid).`)
-		return r.JWKS
-	}
-	var public bytes.Buffer
-	if err := json.Compact(&public, r.JWKS); err != nil {
-		return r.JWKS
-	}
-	if hasPrivateKey(public.Bytes()) {
+	set, err := keyset.ParseNamed(r.JWKS)
+	if set.Private {
 		refuse("jwks", "These keys are private. Paste the public keys only, and replace the private ones, because others may have seen them.")
 		return nil
 	}
-	return public.Bytes()
+	if err != nil {
+		message := `Paste a set of public keys, such as {"keys": [{"kty": "RSA", "kid": "1", ...}]}. Each has a key ID (kid).`
+		if len(set.Skipped) > 0 {
+			message += " None can be used: " + strings.Join(set.Skipped, "; ") + "."
+		}
+		refuse("jwks", message)
+		return r.JWKS
+	}
+	// Other members are not stored: they could be private.
+	public, err := set.JSON()
+	if err != nil {
+		return r.JWKS
+	}
+	return public
 }
 
 func (r Rule) cleanClaims(refuse func(field, message string)) map[string][]string {

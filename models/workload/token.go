@@ -2,9 +2,6 @@ package workload
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -17,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"portal/models/keyset"
 )
 
 // MaxToken is the longest subject token, in bytes.
@@ -32,7 +31,7 @@ var ErrInvalid = errors.New("the subject token is invalid")
 
 // algorithms are those of subject tokens. None is symmetric.
 var algorithms = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.ES256, jose.ES384, jose.EdDSA,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.ES256, jose.ES384, jose.EdDSA, keyset.Ed25519,
 }
 
 // Token is a subject token whose signature is not verified yet.
@@ -41,7 +40,8 @@ type Token struct {
 	Issuer string
 
 	algorithm jose.SignatureAlgorithm
-	signed    *jose.JSONWebSignature
+	text      string
+	parsed    *jose.JSONWebSignature
 }
 
 // Parse returns a token of three parts with an accepted header, or [ErrInvalid].
@@ -68,47 +68,37 @@ func Parse(text string) (*Token, error) {
 			return nil, ErrInvalid
 		}
 	}
-	signed, err := jose.ParseSignedCompact(text, algorithms)
-	if err != nil || len(signed.Signatures) != 1 {
+	parsed, err := jose.ParseSignedCompact(text, algorithms)
+	if err != nil || len(parsed.Signatures) != 1 {
 		return nil, ErrInvalid
 	}
 	keyID, _ := header["kid"].(string)
-	algorithm, _ := header["alg"].(string)
+	algorithm := keyset.Algorithm(parsed.Signatures[0].Header.Algorithm)
 	issuer, _ := claims["iss"].(string)
 	if keyID == "" || issuer == "" {
 		return nil, ErrInvalid
 	}
-	return &Token{KeyID: keyID, Issuer: issuer, algorithm: jose.SignatureAlgorithm(algorithm), signed: signed}, nil
+	return &Token{KeyID: keyID, Issuer: issuer, algorithm: algorithm, text: text, parsed: parsed}, nil
 }
 
-// Verify returns the claims of the token if its signature is right, or [ErrInvalid].
-func (t *Token) Verify(key jose.JSONWebKey) (Claims, error) {
-	if key.Algorithm != "" && key.Algorithm != string(t.algorithm) || !fits(key.Key, t.algorithm) {
-		return Claims{}, ErrInvalid
+// Verify returns the claims of the token if one of the keys verifies its signature, or
+// [ErrInvalid].
+func (t *Token) Verify(keys []jose.JSONWebKey) (Claims, error) {
+	for _, key := range keys {
+		if key.Algorithm != "" && key.Algorithm != string(t.algorithm) {
+			continue
+		}
+		payload, err := keyset.Verify(key, t.text, t.parsed)
+		if err != nil {
+			continue
+		}
+		values, err := parseObject(payload)
+		if err != nil {
+			return Claims{}, ErrInvalid
+		}
+		return Claims{values: values}, nil
 	}
-	payload, err := t.signed.Verify(key.Key)
-	if err != nil {
-		return Claims{}, ErrInvalid
-	}
-	values, err := parseObject(payload)
-	if err != nil {
-		return Claims{}, ErrInvalid
-	}
-	return Claims{values: values}, nil
-}
-
-// fits reports whether a key is of the kind that an algorithm needs.
-func fits(key any, algorithm jose.SignatureAlgorithm) bool {
-	switch key := key.(type) {
-	case *rsa.PublicKey:
-		return slices.Contains([]jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256}, algorithm)
-	case *ecdsa.PublicKey:
-		bits := key.Curve.Params().BitSize
-		return algorithm == jose.ES256 && bits == 256 || algorithm == jose.ES384 && bits == 384
-	case ed25519.PublicKey:
-		return algorithm == jose.EdDSA
-	}
-	return false
+	return Claims{}, ErrInvalid
 }
 
 // parseObject returns the fields of exactly one JSON object.

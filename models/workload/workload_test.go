@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"portal/models/keyset"
 	"portal/models/workload"
 )
 
@@ -86,23 +87,19 @@ func sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, header, clai
 }
 
 // publicKey returns a public key as a JWKS of one key has it.
-func publicKey(t *testing.T, private crypto.Signer) jose.JSONWebKey {
+func publicKey(t *testing.T, private crypto.Signer) []jose.JSONWebKey {
 	t.Helper()
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: private.Public(), KeyID: "1", Use: "sig"}}}
-	keys, err := workload.ParseKeys(must(json.Marshal(set)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys["1"]
+	return must(keyset.ParseNamed(must(json.Marshal(set)))).ByID()["1"]
 }
 
 // verify returns the claims of a token, as the token endpoint does.
-func verify(token string, key jose.JSONWebKey) (workload.Claims, error) {
+func verify(token string, keys []jose.JSONWebKey) (workload.Claims, error) {
 	parsed, err := workload.Parse(token)
 	if err != nil {
 		return workload.Claims{}, err
 	}
-	return parsed.Verify(key)
+	return parsed.Verify(keys)
 }
 
 func TestAlgorithms(t *testing.T) {
@@ -312,6 +309,40 @@ func TestCleanRule(t *testing.T) {
 		if test.field == "" && len(problems) > 0 || test.field != "" && !slices.ContainsFunc(problems, func(p workload.Problem) bool { return p.Field == test.field }) {
 			t.Errorf("%s: %+v", test.name, problems)
 		}
+	}
+}
+
+// Of pasted keys only what is public is stored, so that no private key is.
+func TestPastedKeysAreStoredWithoutOtherMembers(t *testing.T) {
+	t.Parallel()
+	var key map[string]any
+	if err := json.Unmarshal(must(json.Marshal(jose.JSONWebKey{Key: rsaKey.Public(), KeyID: "1"})), &key); err != nil {
+		t.Fatal(err)
+	}
+	want := string(must(json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: rsaKey.Public(), KeyID: "1"}}})))
+	key["n"] = base64.StdEncoding.EncodeToString(rsaKey.N.Bytes())
+	for _, name := range []string{"p", "q", "dp", "dq", "qi", "oth", "D", "K", "priv", "x5c", "note"} {
+		key[name] = "c2VjcmV0"
+	}
+	rule := gitHubRule()
+	rule.Issuer = "https://github.acme.com/_services/token"
+	rule.JWKS = must(json.Marshal(map[string]any{"note": "c2VjcmV0", "keys": []any{key, map[string]any{"kid": "2", "kty": "X", "P": "c2VjcmV0"}}}))
+	for range 2 {
+		var problems []workload.Problem
+		if rule, problems = rule.Clean(workload.Issuers{}); len(problems) > 0 || string(rule.JWKS) != want {
+			t.Fatalf("%s, %v, want %s", rule.JWKS, problems, want)
+		}
+	}
+}
+
+// A refusal of pasted keys names what is wrong with them.
+func TestRefusedPastedKeysAreNamed(t *testing.T) {
+	t.Parallel()
+	rule := gitHubRule()
+	rule.Issuer, rule.JWKS = "https://github.acme.com/_services/token", []byte(`{"keys":[{"kty":"EC","kid":"7","crv":"secp256k1","x":"AA","y":"AA"}]}`)
+	_, problems := rule.Clean(workload.Issuers{})
+	if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, `entry 1 ("7"): a key of the type "EC secp256k1" is not supported.`) {
+		t.Errorf("%+v", problems)
 	}
 }
 

@@ -116,6 +116,7 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 		TokenURL    string   `json:"token_endpoint"`
 		UserInfoURL string   `json:"userinfo_endpoint"`
 		KeysURL     string   `json:"jwks_uri"`
+		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
 		Methods     []string `json:"token_endpoint_auth_methods_supported"`
 		SendsIssuer bool     `json:"authorization_response_iss_parameter_supported"`
 	}
@@ -138,7 +139,9 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 	}
 	return &discovered{
 		provider: provider,
-		verifier: provider.Verifier(&oidc.Config{ClientID: m.config.ClientID, Now: m.config.Now}),
+		verifier: oidc.NewVerifier(m.config.Issuer, &keys{address: claims.KeysURL, config: m.config, client: m.client}, &oidc.Config{
+			ClientID: m.config.ClientID, Now: m.config.Now, SupportedSigningAlgs: algorithms(claims.Algorithms),
+		}),
 		oauth: oauth2.Config{
 			ClientID: m.config.ClientID, ClientSecret: m.config.ClientSecret, Endpoint: endpoint,
 			RedirectURL: m.config.RedirectURL, Scopes: []string{oidc.ScopeOpenID, "email"},

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -52,6 +53,7 @@ type Config struct {
 
 	RedirectURL string           // where the provider sends the browser back to
 	Now         func() time.Time // the clock
+	Logger      *slog.Logger     // nil: none
 }
 
 // Provider signs people in at an OpenID Connect provider. It is safe for concurrent use.
@@ -64,6 +66,9 @@ type Provider struct {
 // New returns the client of a provider without sending a request: the first sign-in reads the
 // provider's metadata.
 func New(c Config) *Provider {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	return &Provider{
 		config: c, metadata: metadata{config: c, client: newClient()}, steps: make(chan struct{}, maxSteps),
 	}

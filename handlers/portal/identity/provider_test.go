@@ -29,6 +29,8 @@ type hostile struct {
 	*httptest.Server
 
 	key      *rsa.PrivateKey
+	keyID    string                         // of the key, in the key set
+	odd      []any                          // entries of the key set before its key
 	metadata map[string]any                 // changes of the metadata
 	token    func(claims map[string]any)    // changes the claims of the ID token; may be nil
 	sign     func(h *hostile) jose.Signer   // nil: with key
@@ -42,7 +44,7 @@ type hostile struct {
 func newHostile(t *testing.T) *hostile {
 	t.Helper()
 	key := modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
-	h := &hostile{key: key, metadata: map[string]any{}}
+	h := &hostile{key: key, keyID: "1", metadata: map[string]any{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		h.requests.Add(1)
@@ -54,7 +56,7 @@ func newHostile(t *testing.T) *hostile {
 		reply(w, document)
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "1", Use: "sig"}}})
+		reply(w, map[string]any{"keys": append(h.odd, jose.JSONWebKey{Key: h.key.Public(), KeyID: h.keyID, Use: "sig"})})
 	})
 	mux.HandleFunc("/userinfo", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.userInfo) })
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +69,12 @@ func newHostile(t *testing.T) *hostile {
 	h.Server = httptest.NewServer(mux)
 	t.Cleanup(h.Close)
 	return h
+}
+
+// rotate replaces the key.
+func (h *hostile) rotate(t *testing.T) {
+	t.Helper()
+	h.key = modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 }
 
 func reply(w http.ResponseWriter, body any) {
@@ -105,10 +113,18 @@ func (h *hostile) idToken(t *testing.T) string {
 // signIn begins and finishes a sign-in, with these parameters changed in the response.
 func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, error) {
 	t.Helper()
-	p := identity.New(identity.Config{
+	return h.signInAt(t, h.client(), parameters)
+}
+
+func (h *hostile) client() *identity.Provider {
+	return identity.New(identity.Config{
 		Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Name: "Acme ID",
 		RedirectURL: "http://portal.test/callback", Now: time.Now,
 	})
+}
+
+func (h *hostile) signInAt(t *testing.T, p *identity.Provider, parameters url.Values) (models.Identity, error) {
+	t.Helper()
 	address, request, err := p.Begin(t.Context(), false)
 	if err != nil {
 		return models.Identity{}, err
@@ -184,6 +200,44 @@ func TestForgedIDTokensAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Others sign in whatever else the provider publishes (RFC 7517, section 5).
+func TestOddPublicKeysOfTheProvider(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	for name, entry := range modelstest.OddPublicKeys(t, modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)) {
+		h.odd = []any{entry}
+		if _, err := h.signIn(t, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A provider with one key may leave out its id, in the key set and in tokens.
+func TestKeysOfTheProviderWithoutID(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	h.keyID = ""
+	unnamed := func(h *hostile) jose.Signer { return signer(t, jose.RS256, h.key) }
+	for _, sign := range []func(*hostile) jose.Signer{nil, unnamed} {
+		h.sign = sign
+		modelstest.Must(t, errOf(h.signIn(t, nil)))
+	}
+	h.keyID = "1"
+	modelstest.Must(t, errOf(h.signIn(t, nil)))
+}
+
+// A provider may use a new key at once, also under the id of the old one.
+func TestTheProviderRotatesItsKey(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	p := h.client()
+	modelstest.Must(t, errOf(h.signInAt(t, p, nil)))
+	h.rotate(t)
+	modelstest.Must(t, errOf(h.signInAt(t, p, nil)))
+}
+
+func errOf(_ models.Identity, err error) error { return err }
 
 func signer(t *testing.T, algorithm jose.SignatureAlgorithm, key any) jose.Signer {
 	t.Helper()
