@@ -169,7 +169,7 @@ func (c *client) act(
 	case errors.Is(err, errSignedOut) || method == http.MethodGet:
 		result = noResponse
 	}
-	if result == refused {
+	if o == use && result == refused {
 		switch response.Header.Get("X-Error-Reason") {
 		case "revoked", "trust_changed":
 		case "unknown":
@@ -237,7 +237,7 @@ func (c *client) exchange(ctx context.Context, at int, k *key) {
 // saveRule saves the trust rule of a key, which ends its access tokens.
 func (c *client) saveRule(ctx context.Context, at int, k *key) outcome {
 	result, _ := c.act(ctx, at, k.token, revoke, http.MethodPost, "/api-keys/"+k.id+"/trust", c.rule(k).Encode(), modelstest.FormType,
-		map[int]outcome{http.StatusSeeOther: confirmed, http.StatusNotFound: unknown})
+		map[int]outcome{http.StatusSeeOther: confirmed, http.StatusNotFound: refused})
 	return result
 }
 

@@ -24,6 +24,7 @@ const (
 // deployment is a set of portals, their two PostgreSQL servers, and the links between them.
 type deployment struct {
 	dir     string
+	program string               // the portals run it
 	issuer  *handlerstest.Issuer // of the tokens of workloads
 	servers [2]*server
 	primary int // index into servers
@@ -73,6 +74,7 @@ func (d *deployment) makeStandby(ctx context.Context) error {
 // ready.
 func (d *deployment) startPortals(ctx context.Context, t *testing.T, program string) {
 	t.Helper()
+	d.program = program
 	for i := range d.portals {
 		address := modelstest.Value(subprocess.FreeAddress())(t)
 		p := &portal{url: "http://" + address}
@@ -104,6 +106,16 @@ func (d *deployment) startPortals(ctx context.Context, t *testing.T, program str
 			t.Fatalf("%v\n%s", err, lastLines(p.log.Name()))
 		}
 	}
+}
+
+// command runs a command of an operator on the primary.
+func (d *deployment) command(ctx context.Context, args ...string) error {
+	command := exec.CommandContext(ctx, d.program, args...)
+	command.Dir, command.Env = d.dir, []string{"DATABASE_URL=" + d.servers[d.primary].url(), "PORTAL_SECRET=" + portalSecret, "PATH=" + os.Getenv("PATH")}
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", args, err, output)
+	}
+	return nil
 }
 
 func (p *portal) ready(ctx context.Context) error { return subprocess.CheckOK(ctx, p.url+"/readyz") }

@@ -21,6 +21,8 @@
 // rule are its revocations.
 //   - A write with a 503 or a lost response is indeterminate: it may take effect at any later time,
 //     or never.
+//   - A restore of a backup changes a key that is not in the backup to absent, and ends all access
+//     tokens. A revoked key stays revoked.
 //
 // These fail the test too: Porcupine's verdict Unknown, which is its timeout; two keys from one
 // form; an unexpected response; a panic of a portal; a deployment that does not serve within
@@ -35,8 +37,9 @@
 //
 // # The deployment
 //
-// Both servers have synchronous_standby_names='*' and synchronous_commit=on. A commit is confirmed
-// when both servers have written it to disk, so the loss of one server loses no confirmed change.
+// Both servers have synchronous_standby_names='*', and a synchronous_commit=off that the portals
+// must not adopt: they set it to on. A commit is confirmed when both servers have written it to
+// disk, so the loss of one server loses no confirmed change.
 // While only one server runs, writes wait and get a 503. The level remote_apply would make changes
 // visible on the standby sooner, but portals read only from the primary. DATABASE_URL names both
 // servers.

@@ -5,6 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -93,6 +98,14 @@ var faults = []fault{
 			n.servers[n.primary].signal(syscall.SIGSTOP)
 			_ = sleep(ctx, 2*time.Second)
 			n.failOver(ctx)
+		},
+	},
+	{
+		name: "restore a backup", lasts: time.Second, short: true,
+		inject: func(n *nemesis, ctx context.Context, _ int) {
+			if err := n.restore(ctx); err != nil {
+				n.report.failure("%v", err)
+			}
 		},
 	},
 	// The primary confirms no commit while the replication is silent, but reads return the
@@ -262,4 +275,37 @@ func (n *nemesis) failOver(ctx context.Context) {
 	if err := n.servers[n.primary].promote(ctx); err != nil {
 		n.report.failure("%v", err)
 	}
+}
+
+// copyOfKeys matches the data of the table of keys in a dump.
+var copyOfKeys = regexp.MustCompile(`(?ms)^COPY \S*api_keys \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$`)
+
+// restore backs the database up, waits while clients generate and revoke keys, and restores the
+// backup.
+func (n *nemesis) restore(ctx context.Context) error {
+	file := filepath.Join(n.dir, fmt.Sprintf("backup-%d", n.report.now()))
+	if err := n.command(ctx, "backup", file); err != nil {
+		return err
+	}
+	dump, err := exec.CommandContext(ctx, filepath.Join(n.servers[n.primary].bin, "pg_restore"), "--data-only", "--file=-", file).Output()
+	if err != nil {
+		return err
+	}
+	keys := copyOfKeys.FindSubmatch(dump)
+	if keys == nil {
+		return errors.New("the backup has no table of keys")
+	}
+	r := restored{labels: map[string]bool{}}
+	column := slices.Index(strings.Split(string(keys[1]), ", "), "label")
+	for row := range strings.Lines(string(keys[2])) {
+		r.labels[strings.Split(row, "\t")[column]] = true
+	}
+	_ = sleep(ctx, 2*time.Second)
+	r.call = n.report.now()
+	err = n.command(ctx, "restore", file)
+	r.returned = n.report.now()
+	if err == nil {
+		n.report.addRestore(r)
+	}
+	return err
 }

@@ -16,6 +16,7 @@ const (
 	revoke   operation = "revoke"
 	list     operation = "list"
 	check    operation = "check" // of a revocation without a clear outcome
+	restore  operation = "restore"
 )
 
 // outcome is the result of an operation, as far as the client knows it.
@@ -27,12 +28,14 @@ const (
 	exists        outcome = "exists"
 	confirmed     outcome = "confirmed"     // revoke, check: the key was revoked
 	accepted      outcome = "accepted"      // use: 200
-	refused       outcome = "refused"       // use: 401, the key is revoked
+	refused       outcome = "refused"       // use: 401, the key is revoked; revoke: an access token's key is gone
 	unknown       outcome = "unknown"       // use: 401, the key is unknown; revoke, check: 404
 	present       outcome = "present"       // list; check: the key is still active
 	absent        outcome = "absent"        // list
 	indeterminate outcome = "indeterminate" // a write that may or may not have taken effect
 	noResponse    outcome = "no response"   // not part of a history
+	lost          outcome = "lost"          // restore: the key is not in the backup
+	ended         outcome = "ended"         // restore: this is an access token
 )
 
 // step is the input of the model.
@@ -57,6 +60,7 @@ var rules = map[step]struct{ before, after states }{
 	{generate, indeterminate}: {isAbsent, isActive},
 	{revoke, confirmed}:       {isActive | isRevoked, isRevoked},
 	{revoke, unknown}:         {isAbsent, 0},
+	{revoke, refused}:         {isRevoked, 0},
 	{revoke, indeterminate}:   {isActive, isRevoked},
 	{check, confirmed}:        {isRevoked, isRevoked},
 	{check, present}:          {isActive, 0},
@@ -66,6 +70,8 @@ var rules = map[step]struct{ before, after states }{
 	{use, unknown}:            {isAbsent, 0},
 	{list, present}:           {isActive, 0},
 	{list, absent}:            {isAbsent | isRevoked, 0},
+	{restore, lost}:           {isActive | isRevoked, isAbsent},
+	{restore, ended}:          {isActive | isRevoked, isRevoked},
 }
 
 // newModel returns the model in the package comment. If lossy is set, the database can lose
@@ -81,8 +87,10 @@ func newModel(lossy bool) porcupine.Model {
 			switch {
 			case s.outcome == indeterminate && possible && lossy:
 				return true, now | rule.after
-			case s.outcome == indeterminate && !possible:
+			case (s.outcome == indeterminate || s.operation == restore) && !possible:
 				return true, now
+			case s.operation == restore:
+				return true, now&isAbsent | rule.after
 			case rule.after != 0:
 				return possible, rule.after
 			}
@@ -175,6 +183,18 @@ func TestModel(t *testing.T) {
 		}},
 		"an open generation that is undone": {undone, []porcupine.Operation{
 			openGeneration, at(2, 3, generate, exists), at(4, 5, list, absent),
+		}},
+		"a key that a restore loses": {porcupine.Ok, []porcupine.Operation{
+			generated, at(2, 5, restore, lost), at(3, 4, use, accepted), at(6, 7, use, unknown), at(6, 7, list, absent), at(8, 9, revoke, unknown),
+		}},
+		"a lost key that comes back": {porcupine.Illegal, []porcupine.Operation{
+			generated, at(2, 5, restore, lost), at(6, 7, use, accepted),
+		}},
+		"an access token after a restore": {porcupine.Illegal, []porcupine.Operation{
+			generated, at(2, 5, restore, ended), at(6, 7, use, accepted),
+		}},
+		"a key that is generated after a restore": {porcupine.Ok, []porcupine.Operation{
+			at(-5, -4, restore, lost), at(-5, -4, restore, ended), generated, at(2, 3, use, accepted),
 		}},
 	} {
 		if got := judge(test.history); got != test.want {

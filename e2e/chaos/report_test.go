@@ -15,6 +15,7 @@ import (
 const (
 	checkTimeout = 2 * time.Minute // for each key
 	maxFailures  = 20              // reported ones
+	operator     = portals         // the client id of an operator in a history
 )
 
 // report records the operations on each key by its label, and collects the failures of a run.
@@ -27,7 +28,14 @@ type report struct {
 	tokens     map[string][]string // the labels of the access tokens of a key, by its label
 	open       map[string]bool     // a revocation of the key or the token had no clear outcome
 	counts     map[step]int
+	restores   []restored
 	failures   []string // outside the histories
+}
+
+// restored is a restore of a backup that has the keys with these labels.
+type restored struct {
+	call, returned int64
+	labels         map[string]bool
 }
 
 func newReport() *report {
@@ -74,6 +82,13 @@ func (r *report) addToken(label, token string, portal int, call int64) {
 	r.tokens[label] = append(r.tokens[label], token)
 }
 
+// addRestore records a restore.
+func (r *report) addRestore(of restored) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restores = append(r.restores, of)
+}
+
 // append adds an operation to a history. The mutex is locked.
 func (r *report) append(label string, portal int, call, returned int64, s step) {
 	if s.outcome == indeterminate {
@@ -104,7 +119,14 @@ func (r *report) check() verdicts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := verdicts{}
+	isToken := map[string]bool{}
+	for _, tokens := range r.tokens {
+		for _, token := range tokens {
+			isToken[token] = true
+		}
+	}
 	for label, operations := range r.operations {
+		operations = append(operations, r.restoresOf(label, isToken[label])...)
 		result, text := judge(operations), ""
 		if result != porcupine.Ok {
 			text = fmt.Sprintf("%s: key %s\n%s", result, label, describe(operations))
@@ -112,6 +134,22 @@ func (r *report) check() verdicts {
 		v[result] = append(v[result], text)
 	}
 	return v
+}
+
+// restoresOf returns the effects of the restores on a key or an access token.
+func (r *report) restoresOf(label string, isToken bool) (operations []porcupine.Operation) {
+	for _, restored := range r.restores {
+		effect := lost
+		if isToken {
+			effect = ended
+		}
+		if isToken || !restored.labels[label] {
+			operations = append(operations, porcupine.Operation{
+				ClientId: operator, Input: step{restore, effect}, Call: restored.call, Return: restored.returned,
+			})
+		}
+	}
+	return operations
 }
 
 // describe formats the operations in the order in which they began, without immediate repetitions.
@@ -126,7 +164,11 @@ func describe(operations []porcupine.Operation) string {
 		if o.Return != math.MaxInt64 {
 			end = seconds(time.Duration(o.Return))
 		}
-		fmt.Fprintf(&text, "    %8s to %8s  portal %d  %v\n", seconds(time.Duration(o.Call)), end, o.ClientId, o.Input)
+		by := fmt.Sprintf("portal %d", o.ClientId)
+		if o.ClientId == operator {
+			by = "operator"
+		}
+		fmt.Fprintf(&text, "    %8s to %8s  %s  %v\n", seconds(time.Duration(o.Call)), end, by, o.Input)
 	}
 	return text.String()
 }

@@ -37,7 +37,7 @@ type server struct {
 // serverSettings are the settings of both servers. The package comment explains the replication.
 var serverSettings = []string{
 	"listen_addresses=127.0.0.1", "max_connections=100", "shared_buffers=32MB", "log_min_messages=warning",
-	"synchronous_standby_names=*", "synchronous_commit=on", "wal_keep_size=64MB",
+	"synchronous_standby_names=*", "synchronous_commit=off", "wal_writer_delay=10s", "wal_keep_size=64MB",
 	// A kill loses nothing that was written, even without these.
 	"fsync=off", "full_page_writes=off",
 	"wal_sender_timeout=3s", "wal_receiver_timeout=3s", "wal_retrieve_retry_interval=200ms",
