@@ -71,8 +71,8 @@ type archive struct {
 	entries []string // lines of its list
 }
 
-// readArchive reads the list of a dump, which may be of a whole database. It returns an error unless
-// the portal's tables are in the schema of the current database, or that has none.
+// readArchive reads the list of a dump, which may be of a whole database. It returns an error if the
+// portal's tables are in another schema than this one; "" is none.
 func readArchive(ctx context.Context, databaseURL, file, schema string) (a archive, err error) {
 	program, err := postgresProgram(ctx, databaseURL, "pg_restore", "--list", file)
 	if err != nil {
@@ -109,7 +109,7 @@ func otherSchema(schema string) string {
 	return "the backup has its tables in another schema than the database: add search_path=" + schema + " to DATABASE_URL"
 }
 
-// ownEntries returns what matches the portal's lines in the list of a dump: those of its tables, and
+// ownEntries returns what matches the portal's lines in the list of a dump: those of its tables and
 // of the functions, indexes and triggers that the migrations create.
 func ownEntries(schema, owner string) (*regexp.Regexp, error) {
 	names := map[string]string{}
