@@ -45,7 +45,7 @@ func TestPortalsAtTwoPortsKeepTheirSessions(t *testing.T) {
 		first := newSite(t, databaseURL, fmt.Sprintf(base, 8081), models.Options{})
 		second := newSite(t, modelstest.SQLiteURL(t), fmt.Sprintf(base, 8082), models.Options{})
 		one, two := first.customer(t), second.customer(t)
-		two.Client.Jar = one.Client.Jar
+		two.Jar = one.Jar
 		one.signIn(one.email, password).redirects("/api-keys")
 		two.signIn(two.email, password).redirects("/api-keys")
 		one.get("/account").is(http.StatusOK).says(one.email)

@@ -2,6 +2,10 @@ package portal
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/securecookie"
 	"github.com/gorilla/sessions"
 
 	"portal/handlers/deps"
@@ -108,4 +113,38 @@ func TestStoreOfSessions(t *testing.T) {
 			t.Errorf("without the database: %v, %v", session, err)
 		}
 	})
+}
+
+// The signature has an age of its own, which a browser cannot extend.
+func TestCookiesEndAtTheirAge(t *testing.T) {
+	t.Parallel()
+	key := []byte(strings.Repeat("k", 32))
+	d := deps.Deps{BaseURL: &url.URL{Scheme: "http", Host: "portal.test"}, Now: time.Now, CookieKeys: [][]byte{key}}
+	k := newCookies(d)
+	k.stores[sessionCookie] = newCookieStore(d, time.Hour)
+	for name, store := range k.stores {
+		age := time.Duration(store.Options.MaxAge) * time.Second
+		if name != sessionCookie && age != cookieAges[name] {
+			t.Errorf("%s: the browser keeps it for %v", name, age)
+		}
+		value := modelstest.Value(securecookie.New(key, nil).Encode(name, map[any]any{valueKey: "kept"}))(t)
+		for since, valid := range map[time.Duration]bool{age / 2: true, age + 2*time.Second: age == 0} {
+			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+			r.AddCookie(&http.Cookie{Name: name, Value: signedBefore(t, key, name, value, since)})
+			session, _ := store.New(r, name)
+			if kept := session.Values[valueKey] == "kept"; kept != valid {
+				t.Errorf("%s, signed %v ago, with an age of %v: valid is %t", name, since, age, kept)
+			}
+		}
+	}
+}
+
+// signedBefore returns the value of a cookie as it would be if it had been signed earlier.
+func signedBefore(t *testing.T, key []byte, name, value string, since time.Duration) string {
+	t.Helper()
+	signed := strings.SplitN(string(modelstest.Value(base64.URLEncoding.DecodeString(value))(t)), "|", 3)
+	text := fmt.Sprintf("%d|%s", time.Now().Add(-since).Unix(), signed[1])
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(name + "|" + text))
+	return base64.URLEncoding.EncodeToString(mac.Sum([]byte(text + "|")))
 }
