@@ -34,13 +34,13 @@ type callKey struct {
 func (k callKey) limited() bool { return !k.Limits.IsZero() || !k.AccountLimits.IsZero() }
 
 // readCallAccess reads keys and agents by their primary keys.
-func readCallAccess(ctx context.Context, tx Tx, keys, agents []uuid.UUID) (callAccess, error) {
+func readCallAccess(ctx context.Context, db bun.IDB, d *DB, keys, agents []uuid.UUID) (callAccess, error) {
 	access := callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]Agent{}}
 	for batch := range slices.Chunk(keys, maintenanceBatch) {
 		var found []callKey
-		err := tx.NewSelect().Model(&found).
+		err := db.NewSelect().Model(&found).
 			Column("api_key.id", "api_key.account_id", "api_key.label", "api_key.revoked_at", "api_key.agents", "api_key.limits").
-			ColumnExpr("(api_key.expires_at IS NOT NULL AND api_key.expires_at <= ?) AS expired", tx.db.clock()).
+			ColumnExpr("(api_key.expires_at IS NOT NULL AND api_key.expires_at <= ?) AS expired", d.clock()).
 			ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS account_disabled, a.limits AS account_limits").
 			Join("JOIN accounts AS a ON a.id = api_key.account_id").
 			Where("api_key.id IN (?)", bun.List(batch)).Scan(ctx)
@@ -53,7 +53,7 @@ func readCallAccess(ctx context.Context, tx Tx, keys, agents []uuid.UUID) (callA
 	}
 	for batch := range slices.Chunk(agents, maintenanceBatch) {
 		var found []Agent
-		err := tx.NewSelect().Model(&found).Column("id", "account_id", "paused_at").Where("id IN (?)", bun.List(batch)).Scan(ctx)
+		err := db.NewSelect().Model(&found).Column("id", "account_id", "paused_at").Where("id IN (?)", bun.List(batch)).Scan(ctx)
 		if err != nil {
 			return access, err
 		}

@@ -82,9 +82,6 @@ func limitDetail(percent, minutes int64, month time.Time) string {
 }
 
 const (
-	// busyInterval is the time between two rounds while a call is open, a limit is set, or a
-	// token may be valid whose key was revoked.
-	busyInterval = 5 * time.Second
 	// knownToTokens is how long a list of rooms is recent enough to refuse tokens: longer than
 	// the time between two lists while a limit is set.
 	knownToTokens = 3 * busyInterval

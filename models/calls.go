@@ -44,7 +44,7 @@ const staleEvent = time.Minute
 func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
 	wake := false
 	err := c.db.InTx(ctx, "record an event of a call", func(ctx context.Context, tx Tx) error {
-		access, err := readCallAccess(ctx, tx, []uuid.UUID{e.Room.KeyID}, []uuid.UUID{e.Room.AgentID})
+		access, err := readCallAccess(ctx, tx, tx.db, []uuid.UUID{e.Room.KeyID}, []uuid.UUID{e.Room.AgentID})
 		if err != nil {
 			return err
 		}

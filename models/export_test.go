@@ -54,18 +54,22 @@ func (a *Agents) OwnUses() { a.uses = newLastSeenBuffer() }
 // whether it did.
 func (s *Store) RunRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, true) }
 
+// RunDueRound is [Store.RunRound] for a round that is due.
+func (s *Store) RunDueRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, false) }
+
 // EndedAfter returns after how many lists without its room a call ends, 0: after none of them. Each
 // list follows the one before it, or one with the room, after a gap.
 func EndedAfter(gaps ...time.Duration) (lists int) {
 	listed := time.Now()
-	w, call := roundWork{open: map[string]*Call{}, ended: map[string]*Call{}, now: listed}, Call{StartedAt: listed.Add(-time.Hour)}
+	l, call := callList{at: listed}, Call{StartedAt: listed.Add(-time.Hour)}
 	for i, gap := range gaps {
-		w.round.ListedAt, w.now = &listed, listed.Add(gap)
-		w.see(&call, nil, nil)
+		before := listed
+		l.round.ListedAt, l.at = &before, listed.Add(gap)
+		l.see(&call, false, false)
 		if !call.Open() {
 			return i + 1
 		}
-		listed = w.now
+		listed = l.at
 	}
 	return 0
 }

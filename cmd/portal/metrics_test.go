@@ -160,6 +160,22 @@ tests:
       - eval_time: 1h
         alertname: PortalClockDiffers
         exp_alerts: [{exp_labels: {severity: warning, job: portal, instance: one}}]
+  - name: rounds of calls fail, and then none runs
+    interval: 15s
+    input_series:
+      - series: 'portal_call_round_failures_total{job="portal", instance="one"}'
+        values: 0x7 1+1x32 33x80
+      - series: 'portal_call_list_timestamp_seconds{job="portal", instance="one"}'
+        values: 0+15x48 720x72
+    alert_rule_test:
+      - {eval_time: 2m, alertname: PortalCallsNotEnded}
+      - eval_time: 6m
+        alertname: PortalCallsNotEnded
+        exp_alerts: [{exp_labels: {severity: critical, job: portal, instance: one}}]
+      - {eval_time: 13m, alertname: PortalCallsNotEnded}
+      - eval_time: 18m
+        alertname: PortalCallsNotEnded
+        exp_alerts: [{exp_labels: {severity: critical, job: portal, instance: one}}]
   - name: there is no backup
     interval: 5m
     input_series:

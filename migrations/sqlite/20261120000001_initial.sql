@@ -581,7 +581,7 @@ CREATE INDEX calls_key ON calls (api_key_id, started_at, id);
 CREATE INDEX calls_agent_key ON calls (agent_id, api_key_id, started_at, id);
 -- For the purge, and for operators, who list the calls of all accounts.
 CREATE INDEX calls_started ON calls (started_at, id);
-CREATE INDEX calls_open ON calls (account_id, api_key_id, started_at) WHERE ended_at IS NULL;
+CREATE INDEX calls_open ON calls (account_id, api_key_id, agent_id, started_at) WHERE ended_at IS NULL;
 CREATE INDEX calls_unsettled ON calls (id) WHERE NOT final;
 CREATE INDEX calls_unrecorded ON calls (ended_at) WHERE unrecorded;
 -- A call that the portal has ended, or is about to end, stays ended: its room may not be opened again.

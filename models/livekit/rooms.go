@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 )
@@ -14,10 +15,10 @@ import (
 const (
 	// serverTokenTTL is the lifetime of the tokens of our own requests.
 	serverTokenTTL = time.Minute
-	// requestTimeout limits a request whose context allows more.
+	// requestTimeout limits a request, but not a list of rooms.
 	requestTimeout = 5 * time.Second
-	// maxResponse limits the bytes of a response. A room takes about 700 bytes.
-	maxResponse = 64 << 20
+	// maxResponse limits the bytes of a response, or of each room in a list.
+	maxResponse = 8 << 20
 	// countDelay is more than the time after which LiveKit's list counts a new participant.
 	countDelay = 10 * time.Second
 	// maxConnections limits the connections to the server.
@@ -27,11 +28,11 @@ const (
 // errNotFound means that the server does not have the room or the participant.
 var errNotFound = errors.New("not found")
 
-// newClient returns a client with limits that follows no redirects, because the target would get
-// the token.
+var errTooLong = errors.New("the response is too long")
+
+// newClient returns a client that follows no redirects, because the target would get the token.
 func newClient() *http.Client {
 	return &http.Client{
-		Timeout: requestTimeout,
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections,
 			IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
@@ -40,30 +41,103 @@ func newClient() *http.Client {
 	}
 }
 
-// Rooms returns the rooms that were opened with tokens of ours.
-func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
-	var list struct {
-		Rooms []struct {
-			SID          string `json:"sid"`
-			Name         string `json:"name"`
-			Participants int    `json:"num_participants"` // without agents
-			CreatedAt    int64  `json:"creation_time,string"`
-			// 0 from an old server.
-			CreatedAtMillis int64 `json:"creation_time_ms,string"`
-		} `json:"rooms"`
-	}
-	if err := s.call(ctx, "ListRooms", videoGrant{RoomList: true}, roomRequest{}, &list); err != nil {
-		return nil, err
-	}
-	var rooms []Room
-	for _, room := range list.Rooms {
-		if parsed, ok := parseRoom(room.Name); ok {
+// Rooms returns the rooms of [Server.EachRoom].
+func (s *Server) Rooms(ctx context.Context) (rooms []Room, err error) {
+	err = s.EachRoom(ctx, func(room Room) error {
+		rooms = append(rooms, room)
+		return nil
+	})
+	return rooms, err
+}
+
+// EachRoom calls each with the rooms that were opened with tokens of ours, while it reads the list.
+// The list can be long, so only ctx limits the time, and only one room is in memory.
+func (s *Server) EachRoom(ctx context.Context, each func(Room) error) error {
+	err := s.post(ctx, "ListRooms", videoGrant{RoomList: true}, roomRequest{}, func(body *limitedBody, decoder *json.Decoder) error {
+		return eachElement(body, decoder, "rooms", func() error {
+			var room struct {
+				SID          string `json:"sid"`
+				Name         string `json:"name"`
+				Participants int    `json:"num_participants"` // without agents
+				CreatedAt    int64  `json:"creation_time,string"`
+				// 0 from an old server.
+				CreatedAtMillis int64 `json:"creation_time_ms,string"`
+			}
+			if err := decoder.Decode(&room); err != nil {
+				return err
+			}
+			parsed, ok := parseRoom(room.Name)
+			if !ok {
+				return nil
+			}
 			parsed.ID, parsed.CreatedAt, parsed.Empty = room.SID, time.UnixMilli(cmp.Or(room.CreatedAtMillis, 1000*room.CreatedAt)).UTC(), room.Participants == 0
 			parsed.New = time.Since(parsed.CreatedAt) < countDelay
-			rooms = append(rooms, parsed)
+			return each(parsed)
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("livekit: ListRooms: %w", err)
+	}
+	return nil
+}
+
+// limitedBody is a response of which a value has at most [maxResponse] bytes.
+type limitedBody struct {
+	io.Reader
+
+	left int
+}
+
+// Read implements [io.Reader].
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.Reader.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// eachElement calls decode for each element of the list in a field of the only object of a body.
+func eachElement(body *limitedBody, decoder *json.Decoder, field string, decode func() error) error {
+	if err := expect(decoder, json.Delim('{')); err != nil {
+		return err
+	}
+	for decoder.More() {
+		body.left = maxResponse
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		if name != field { // there is none
+			if err := decoder.Decode(new(any)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := expect(decoder, json.Delim('[')); err != nil {
+			return err
+		}
+		for decoder.More() {
+			if err := decode(); err != nil {
+				return err
+			}
+			body.left = maxResponse
+		}
+		if err := expect(decoder, json.Delim(']')); err != nil {
+			return err
 		}
 	}
-	return rooms, nil
+	return expect(decoder, json.Delim('}'))
+}
+
+// expect reads a token that must be this one.
+func expect(decoder *json.Decoder, want json.Delim) error {
+	token, err := decoder.Token()
+	if err == nil && token != want {
+		err = fmt.Errorf("unexpected %v, want %v", token, want)
+	}
+	return err
 }
 
 // EndRoom disconnects the participants with our tokens, or deletes the room if none is in it, and
@@ -147,13 +221,21 @@ type roomRequest struct {
 // call calls a method of LiveKit's room service, in Twirp's JSON, with a token for grant, and
 // decodes the response into result unless it is nil.
 func (s *Server) call(ctx context.Context, method string, grant videoGrant, body roomRequest, result any) error {
-	if err := s.post(ctx, method, grant, body, result); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := s.post(ctx, method, grant, body, func(_ *limitedBody, decoder *json.Decoder) error {
+		if result == nil {
+			result = &struct{}{}
+		}
+		return decoder.Decode(result)
+	})
+	if err != nil {
 		return fmt.Errorf("livekit: %s: %w", method, err)
 	}
 	return nil
 }
 
-func (s *Server) post(ctx context.Context, method string, grant videoGrant, body roomRequest, result any) error {
+func (s *Server) post(ctx context.Context, method string, grant videoGrant, body roomRequest, decode func(*limitedBody, *json.Decoder) error) error {
 	token, err := s.sign(claims{Video: grant}, time.Now().Add(serverTokenTTL))
 	if err != nil {
 		return err
@@ -176,12 +258,10 @@ func (s *Server) post(ctx context.Context, method string, grant videoGrant, body
 		return err
 	}
 	defer response.Body.Close()
-	decoder := json.NewDecoder(http.MaxBytesReader(nil, response.Body, maxResponse))
+	limited := &limitedBody{response.Body, maxResponse}
+	decoder := json.NewDecoder(limited)
 	if response.StatusCode == http.StatusOK {
-		if result == nil {
-			result = &struct{}{}
-		}
-		return decoder.Decode(result)
+		return decode(limited, decoder)
 	}
 	var refusal struct {
 		Code    string `json:"code"`

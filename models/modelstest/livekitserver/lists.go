@@ -2,11 +2,13 @@ package livekitserver
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"portal/models/livekit"
@@ -17,17 +19,39 @@ type Lists struct {
 	server   *httptest.Server
 	requests atomic.Int64
 	list     atomic.Pointer[[]byte]
+	ended    sync.Map    // names of rooms
+	broken   atomic.Bool // the lists
 }
 
 // NewLists returns a server without rooms. The caller must close it.
 func NewLists() *Lists {
 	l := &Lists{}
 	l.Set(nil)
-	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		l.requests.Add(1)
-		_, _ = w.Write(*l.list.Load())
+	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/ListRooms") {
+			l.requests.Add(1)
+			if l.broken.Load() {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			_, _ = w.Write(*l.list.Load())
+			return
+		}
+		var request struct{ Room string }
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		l.ended.Store(request.Room, true)
+		_, _ = io.WriteString(w, "{}")
 	}))
 	return l
+}
+
+// Break lets all lists fail from now on.
+func (l *Lists) Break() { l.broken.Store(true) }
+
+// Ended reports whether the portal has ended the room with this name.
+func (l *Lists) Ended(name string) bool {
+	_, ended := l.ended.Load(name)
+	return ended
 }
 
 // Close stops the server.
@@ -46,6 +70,7 @@ func (l *Lists) Set(visitors map[livekit.Room]int) {
 			"sid": room.ID, "name": room.Name, "num_participants": n,
 			"creation_time":    strconv.FormatInt(room.CreatedAt.Unix(), 10),
 			"creation_time_ms": strconv.FormatInt(room.CreatedAt.UnixMilli(), 10),
+			"enabled_codecs":   codecs,
 		})
 	}
 	list, err := json.Marshal(map[string]any{"rooms": rooms})
@@ -55,5 +80,13 @@ func (l *Lists) Set(visitors map[livekit.Room]int) {
 	l.list.Store(&list)
 }
 
-// Requests returns the number of requests so far.
+// codecs are in each room of LiveKit's lists.
+var codecs = func() (codecs []map[string]string) {
+	for _, name := range []string{"video/VP8", "video/H264", "video/VP9", "video/AV1", "video/H265", "video/rtx", "audio/red", "audio/opus", "audio/PCMU", "audio/PCMA", "video/ulpfec", "video/flexfec", "audio/G722", "audio/CN"} {
+		codecs = append(codecs, map[string]string{"mime": name, "fmtp_line": ""})
+	}
+	return codecs
+}()
+
+// Requests returns the number of lists so far.
 func (l *Lists) Requests() int64 { return l.requests.Load() }
