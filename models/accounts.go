@@ -248,7 +248,7 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 			return err
 		}
 		if required && actor.Kind != ActorOperator {
-			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor).Exists(ctx)
+			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor+" OR ?", a.db.byProvider()).Exists(ctx)
 			if err != nil {
 				return err
 			}
@@ -270,11 +270,11 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 }
 
 // CountFactors counts the users of an account who may sign in, and those of them who have neither
-// an authenticator app nor a passkey.
+// an authenticator app nor a passkey and do not sign in with the provider alone.
 func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (people, without int, err error) {
 	err = a.db.NewSelect().Model((*User)(nil)).
 		ColumnExpr("count(*)").
-		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+")").
+		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+" AND NOT ?)", a.db.byProvider()).
 		Where("u.account_id = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID).Scan(ctx, &people, &without)
 	return people, without, failed("count second factors", err)
 }

@@ -17,7 +17,7 @@ type Factors struct {
 	AuthenticatorSince *time.Time // when two-step verification was turned on; nil: it is off
 	RecoveryCodes      int        // unused ones
 	Required           bool       // the account requires an authenticator app or a passkey
-	HasAny             bool       // the user has one of the two
+	HasAny             bool       // the user has one of the two, or signs in with the provider alone
 }
 
 // Credentials are the ways in which users prove their identities.
@@ -35,7 +35,7 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 		ColumnExpr("(SELECT enabled_at FROM authenticators WHERE user_id = u.id) AS authenticator_since").
 		ColumnExpr("(SELECT count(*) FROM recovery_codes WHERE user_id = u.id) AS recovery_codes").
 		ColumnExpr("(SELECT second_factor_required FROM accounts WHERE id = u.account_id) AS required").
-		ColumnExpr(hasFactor+" AS has_any").
+		ColumnExpr(hasFactor+" OR ? AS has_any", c.db.byProvider()).
 		Where("u.account_id = ? AND u.id = ?", session.AccountID, session.UserID).Scan(ctx, &factors)
 	return factors, failed("find factors", err)
 }
@@ -66,7 +66,7 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 var factorTables = []string{"authenticators", "recovery_codes", "passkeys"}
 
 // authorize returns the user of a session if the session may change the password and the email: if
-// the password is right or, for a user without one, if the sign-in is fresh. In its transaction,
+// the password is right or, for a user without one to use, if the sign-in is fresh. In its transaction,
 // the caller must check that the user's hash is still the same.
 func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	if !session.NoPassword {
@@ -82,18 +82,19 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 		return User{}, failed("find user", err)
 	}
 	// A concurrent request may have set a password.
-	if c.passwords.has(user) {
+	if c.passwords.has(user) && !session.ByProvider {
 		return User{}, ErrWrongCredentials
 	}
 	return user, nil
 }
 
-// checkFactorLeft returns [ErrLastFactor] if the account requires a second factor and the user has
-// none any more. The caller holds the account's lock, so that no owner requires one at the same
+// checkFactorLeft returns [ErrLastFactor] if the account requires a second factor and the user, who
+// does not sign in with the provider alone, has none any more. The caller holds the account's lock, so that no owner requires one at the same
 // time.
 func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
-		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").Where("NOT " + hasFactor).Exists(ctx)
+		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").
+		Where("NOT "+hasFactor+" AND NOT ?", tx.db.byProvider()).Exists(ctx)
 	if err == nil && due {
 		return ErrLastFactor
 	}

@@ -47,6 +47,7 @@ var (
 	ErrChallengeUsed     = errors.New("the challenge has been answered before")
 	ErrNoAccess          = errors.New("the identity provider gives no access to this portal")
 	ErrRoleFromProvider  = errors.New("the identity provider decides about the role")
+	ErrOnlyByProvider    = errors.New("the identity provider decides about the access, so the user signs in there alone")
 	ErrPasskeyLimit      = fmt.Errorf("the user has reached the limit of %d passkeys", MaxPasskeys)
 	ErrPasskeyNotFound   = errors.New("passkey not found")
 	ErrPasskeyTaken      = errors.New("the passkey exists already")

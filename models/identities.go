@@ -118,12 +118,16 @@ func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bo
 
 // ConnectIdentity connects an identity to the user of a session and records the activity with the
 // name of the provider. If they are connected already, it changes nothing. If the identity has
-// another user, or the user another identity of this issuer, the error is [ErrIdentityTaken].
+// another user, or the user another identity of this issuer, the error is [ErrIdentityTaken]. If the
+// provider decides about accounts and does not give access to this one, it is [ErrNoAccess].
 func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
 	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
+		}
+		if identity.Issuer == c.db.rolesFrom && (identity.Access == nil || identity.Access.AccountID != user.AccountID) {
+			return ErrNoAccess // the user could not sign in any more
 		}
 		return insertIdentity(ctx, tx, user, identity, provider, actor)
 	})
@@ -154,12 +158,17 @@ func isConnected(ctx context.Context, tx Tx, identity Identity, user User) (bool
 // DisconnectIdentity disconnects the identity of the session's user at the issuer, ends the user's
 // other sessions, and records the activity with the name of the provider. If there is no such
 // identity, it changes nothing. If the user could not sign in any more, the error is
-// [ErrOnlySignIn].
+// [ErrOnlySignIn], and if the provider decides about the user's access, [ErrOnlyByProvider].
 func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
 	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
+		}
+		if issuer == c.db.rolesFrom {
+			if err := c.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
+				return err
+			}
 		}
 		deleted, err := affected(tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ? AND issuer = ?", user.ID, issuer).Exec(ctx))
 		if err != nil || deleted == 0 {

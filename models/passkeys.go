@@ -42,12 +42,15 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
-// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken] or
-// [ErrChallengeUsed].
+// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken], [ErrChallengeUsed]
+// or [ErrOnlyByProvider].
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
 	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		if err := tx.db.checkOwnSignIn(ctx, tx, session.UserID); err != nil {
 			return err
 		}
 		if err := useChallenge(ctx, tx, challenge); err != nil {
@@ -119,8 +122,8 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 
 // WithPasskey signs in the user of a passkey that has just answered a challenge, and that has its
 // new signature counter and credential record. If the passkey was removed or its counter has not
-// grown, the error is [ErrPasskeyNotFound]. Otherwise it may be [ErrChallengeUsed] or
-// [ErrSignInDisabled].
+// grown, the error is [ErrPasskeyNotFound]. Otherwise it may be [ErrChallengeUsed],
+// [ErrSignInDisabled] or [ErrOnlyByProvider].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
 	return inTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		user, err := findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)

@@ -14,10 +14,14 @@ import (
 // If the user has no password, the old password is ignored, and the error is [ErrSignInTooOld]
 // unless the sign-in is fresh. If the old password is wrong, the error is [ErrWrongCredentials], or
 // a [*SignInLimitError] after too many of this user. If the new password breaks a rule, it is an
-// [*InvalidError] for the field "password". If both are wrong, the two errors are joined.
+// [*InvalidError] for the field "password". If both are wrong, the two errors are joined. It may also
+// be [ErrOnlyByProvider].
 func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	if c.passwords.off {
 		return "", ErrPasswordsOff
+	}
+	if session.ByProvider {
+		return "", ErrOnlyByProvider
 	}
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
 	user, err := c.authorize(ctx, session, oldPassword, actor)
@@ -38,6 +42,9 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 		// Of two concurrent changes, the second finds that its old password is no longer
 		// stored.
 		if err := tx.lockPassword(ctx, user); err != nil {
+			return "", err
+		}
+		if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
 			return "", err
 		}
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("token_hash = ?", hashToken(token)).

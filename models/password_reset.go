@@ -49,8 +49,8 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 }
 
 // createPasswordResetLink returns the address of the user of a queued mail and the token of a new
-// link. If no user has the email, the user cannot sign in, or the user has too many unused links,
-// the address is empty.
+// link. If no user has the email, the user cannot sign in with a password, or has too many unused
+// links, the address is empty.
 func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = tx.lockUserWhere(ctx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
@@ -64,6 +64,13 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	if err != nil || user.Disabled {
 		return "", "", err
 	}
+	err = tx.db.checkOwnSignIn(ctx, tx, user.ID)
+	if errors.Is(err, ErrOnlyByProvider) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
 	unused, err := tx.NewSelect().Table(passwordResetLinks.table).
 		Where("user_id = ? AND expires_at > ?", user.ID, tx.Now()).Count(ctx)
 	// A retry replaces a link that the user may not have received.
@@ -74,10 +81,13 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	return user.Email, token, err
 }
 
-// PasswordResetUser returns the user of an unused link. The error may be [ErrMailLinkInvalid] or
-// [ErrSignInDisabled].
+// PasswordResetUser returns the user of an unused link. The error may be [ErrMailLinkInvalid],
+// [ErrSignInDisabled] or [ErrOnlyByProvider].
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
 	user, err := passwordResetLinks.findUser(ctx, c.db, token, c.db.Now())
+	if err == nil {
+		err = c.db.checkOwnSignIn(ctx, c.db, user.ID)
+	}
 	return user, failed("find password reset", err)
 }
 
@@ -100,6 +110,9 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 	}
 	return inTx(ctx, c.db, "use a password reset", func(ctx context.Context, tx Tx) (User, error) {
 		if err := tx.lockEnabled(ctx, user.AccountID, user.ID); err != nil {
+			return User{}, err
+		}
+		if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
 			return User{}, err
 		}
 		if err := passwordResetLinks.use(ctx, tx, token); err != nil {

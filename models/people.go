@@ -15,7 +15,6 @@ import (
 type People struct {
 	db        *DB
 	passwords *passwords
-	rolesFrom string // the issuer of the identities that decide about roles; empty: none
 }
 
 // Add adds a user to an account, records the activity, and deletes a pending invitation of the user
@@ -55,21 +54,22 @@ func (p *People) List(ctx context.Context, accountID uuid.UUID, page Page) (List
 	return cut(users, page), failed("list users", err)
 }
 
-// ListWithoutFactor is [People.List] for those who can sign in and have no second factor.
+// ListWithoutFactor is [People.List] for those who can sign in and have no second factor, unless
+// they sign in with the provider alone.
 func (p *People) ListWithoutFactor(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
 	users := []User{}
-	err := withoutFactor(page.byID(selectUsers(p.db, &users)), accountID).Scan(ctx)
+	err := p.withoutFactor(page.byID(selectUsers(p.db, &users)), accountID).Scan(ctx)
 	return cut(users, page), failed("list users without a second factor", err)
 }
 
 // CountWithoutFactor returns the number of those whom [People.ListWithoutFactor] returns.
 func (p *People) CountWithoutFactor(ctx context.Context, accountID uuid.UUID) (int, error) {
-	n, err := withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Count(ctx)
+	n, err := p.withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Count(ctx)
 	return int(n), failed("count users without a second factor", err)
 }
 
-func withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
-	return q.Where("u.account_id = ? AND u.removed_at IS NULL AND u.disabled_at IS NULL AND NOT ("+hasFactor+")", accountID)
+func (p *People) withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
+	return q.Where("u.account_id = ? AND u.removed_at IS NULL AND u.disabled_at IS NULL AND NOT ("+hasFactor+") AND NOT ?", accountID, p.db.byProvider())
 }
 
 // Find returns one of the account's users, also a removed one, or [ErrUserNotFound].

@@ -32,7 +32,8 @@ func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
 //
 // If the first step was too long ago or the pending sign-in was used, the error is
 // [ErrSignInNotPending]. After too many wrong codes for the user within a minute or a day, on any
-// instance, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCode] or [ErrSignInDisabled].
+// instance, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCode], [ErrSignInDisabled] or
+// [ErrOnlyByProvider].
 func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) (SignedIn, error) {
 	user, err := s.PendingUser(ctx, token)
 	if err != nil {

@@ -28,9 +28,10 @@ type Session struct {
 	AccountName string    `bun:",scanonly"`
 	Email       string    `bun:",scanonly"`
 	Role        Role      `bun:",scanonly"` // of the user, at the time of the request
-	// The account requires a second factor, and the user has none.
+	// The account requires a second factor, and the user has none and signs in here.
 	FactorDue  bool `bun:",scanonly"`
-	NoPassword bool `bun:",scanonly"` // the user has no password, or passwords are off
+	NoPassword bool `bun:",scanonly"` // the user has no password that can be used
+	ByProvider bool `bun:",scanonly"` // the identity provider decides about the user's access
 }
 
 // freshFor is how long a sign-in is fresh. Changes of the ways to sign in require a fresh one.
@@ -84,6 +85,10 @@ const (
 	byCode         signInMethod = "code"
 	byRecoveryCode signInMethod = "recovery code" // a password, and a recovery code
 )
+
+// own reports whether the user proves the identity with something of their own, which no operator
+// has just given and no provider has just checked.
+func (m signInMethod) own() bool { return m != byLink && m != byInvitation && m != byProvider }
 
 // signInLabels describe the methods in the activity log.
 var signInLabels = map[signInMethod]string{

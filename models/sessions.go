@@ -26,7 +26,7 @@ type Sessions struct {
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
 // user or the account has been disabled. These changes end all sessions, and no later session may
-// start.
+// start. It returns [ErrOnlyByProvider] for a user's own way to sign in if the provider decides.
 func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (token string, err error) {
 	token, now := newToken(), tx.Now()
 	session := Session{
@@ -41,6 +41,11 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMe
 	// The lock also lets only one sign-in of a user at a time count the sessions.
 	if err := tx.lockVerified(ctx, user); err != nil {
 		return "", err
+	}
+	if method.own() {
+		if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
+			return "", err
+		}
 	}
 	if err := tx.Insert(ctx, &session); err != nil {
 		return "", err
@@ -96,7 +101,7 @@ func (s *Sessions) Peek(ctx context.Context, token string) (Session, error) {
 	if !s.db.Now().Before(session.ExpiresAt) || s.isIdle(session) {
 		return Session{}, ErrSessionNotFound
 	}
-	session.NoPassword = session.NoPassword || s.passwords.off
+	session.NoPassword = session.NoPassword || session.ByProvider || s.passwords.off
 	return session, nil
 }
 
@@ -105,7 +110,8 @@ func (s *Sessions) findByToken(ctx context.Context, token string) (Session, erro
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
 		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+password.AbsentEnd).
-		ColumnExpr("a.second_factor_required AND NOT "+hasFactor+" AS factor_due").
+		ColumnExpr("a.second_factor_required AND NOT "+hasFactor+" AND NOT ? AS factor_due", s.db.byProvider()).
+		ColumnExpr("? AS by_provider", s.db.byProvider()).
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
 		Where("session.token_hash = ?", hashToken(token)).Scan(ctx)
@@ -139,7 +145,7 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // fresh again. It returns a new token for the session, so that a stolen copy of the old token does
 // not become fresh.
 //
-// If the user has no password, the error is [ErrSignInTooOld]. After too many wrong passwords of
+// If the user has no password to use, the error is [ErrSignInTooOld]. After too many wrong passwords of
 // the user, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCredentials] or
 // [ErrSessionNotFound]. Reauthenticate sets its own deadlines.
 func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {

@@ -75,7 +75,8 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 
 // Start starts a session for a user who has just entered or set the password, or a pending sign-in
 // if a second step is due. If the password has changed since it was verified, or the user
-// or the account has been disabled, the error is [ErrWrongCredentials].
+// or the account has been disabled, the error is [ErrWrongCredentials]. It may also be
+// [ErrOnlyByProvider].
 func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn, error) {
 	return inTx(ctx, s.db, "sign in", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		return s.begin(ctx, tx, user, byPassword, client)
@@ -123,6 +124,9 @@ const (
 // a session, it checks that the user may still sign in.
 func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
 	if err := tx.lockVerified(ctx, user); err != nil {
+		return "", err
+	}
+	if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
 		return "", err
 	}
 	if err := pendingSignIns.keepNewest(ctx, tx, user.ID, maxPendingSignIns-1); err != nil {

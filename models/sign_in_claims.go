@@ -106,23 +106,22 @@ func (s *SignIn) applyRole(ctx context.Context, tx Tx, user *User, role Role) er
 // RolesFromProvider returns those of the account's users whose role the identity provider decides.
 func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]uuid.UUID, error) {
 	var ids []uuid.UUID
-	if p.rolesFrom == "" {
+	if p.db.rolesFrom == "" {
 		return nil, nil
 	}
-	err := p.db.NewSelect().Model((*Identity)(nil)).Column("identity.user_id").
-		Join("JOIN users AS u ON u.id = identity.user_id").
-		Where("u.account_id = ? AND identity.issuer = ?", accountID, p.rolesFrom).Scan(ctx, &ids)
+	err := p.db.NewSelect().Model((*User)(nil)).Column("u.id").Where("u.account_id = ?", accountID).
+		Where("?", p.db.byProvider()).Scan(ctx, &ids)
 	return ids, failed("list the users with a role of the provider", err)
 }
 
 // checkRoleByHand returns [ErrRoleFromProvider] if the identity provider decides about the user's
 // role, and the actor is another user.
 func (p *People) checkRoleByHand(ctx context.Context, tx Tx, user User, actor Actor) error {
-	if p.rolesFrom == "" || actor.Kind != ActorUser {
+	if actor.Kind != ActorUser {
 		return nil
 	}
-	decided, err := tx.NewSelect().Model((*Identity)(nil)).Where("issuer = ? AND user_id = ?", p.rolesFrom, user.ID).Exists(ctx)
-	if err == nil && decided {
+	err := p.db.checkOwnSignIn(ctx, tx, user.ID)
+	if errors.Is(err, ErrOnlyByProvider) {
 		return ErrRoleFromProvider
 	}
 	return err

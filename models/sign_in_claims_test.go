@@ -1,6 +1,14 @@
 package models_test
 
-import "portal/models"
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
 
 // claimsIssuer is the provider that decides about accounts and roles.
 const claimsIssuer = "https://claims.example"
@@ -11,4 +19,102 @@ func claimedBy(c customer, email string, role models.Role) models.Identity {
 	identity.Issuer = claimsIssuer
 	identity.Access = &models.IdentityAccess{AccountID: c.ID, Role: role}
 	return identity
+}
+
+// The provider may have removed the person since. So nothing of one's own signs in, also if it was
+// set up before, as long as the provider decides.
+func TestUserOfTheProviderHasNoOtherWayIn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, plain := t.Context(), f.customer(t), f.open(t, models.Options{Mail: true})
+		f.Store = plain
+		session := f.signedIn(t, c)
+		passkey := f.passkey(t, session, c.actor)
+		a, _ := f.twoSteps(t, c)
+		pending := f.firstStep(t, c)
+		linked := f.find(t, f.linkSession(t, c))
+
+		f.Store = f.open(t, models.Options{Mail: true, RolesFrom: claimsIssuer})
+		used := int64(1)
+		usePasskey := func() error {
+			used++
+			passkey.SignCount = used
+			return errOf(f.SignIn.WithPasskey(ctx, passkey, uuid.NewString(), browser))
+		}
+		// Before the provider decides about this user, all stays as it is.
+		must(t, usePasskey())
+		f.exec(t, "DELETE FROM outbox")
+		must(t, f.Credentials.RequestPasswordReset(ctx, c.user.Email, browser))
+		_, reset, err := f.Outbox.Claim(ctx)
+		must(t, err)
+		identity := claimedBy(c, "ada@claims.example", models.RoleOwner)
+		elsewhere := identity
+		elsewhere.Access = &models.IdentityAccess{AccountID: uuid.New(), Role: models.RoleOwner}
+		checkError(t, "access to another account", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), models.ErrNoAccess)
+		elsewhere.Access = nil
+		checkError(t, "no access", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), models.ErrNoAccess)
+		must(t, f.Credentials.ConnectIdentity(ctx, linked, identity, "Acme ID", c.actor))
+
+		in := modelstest.Value(f.SignIn.WithClaims(ctx, identity, false, browser))(t)
+		session = f.find(t, in.Token)
+		if !session.ByProvider || !session.NoPassword {
+			t.Errorf("session %+v", session)
+		}
+		verified, err := f.SignIn.VerifyPassword(ctx, c.user.Email, password, browser)
+		must(t, err)
+		for name, err := range map[string]error{
+			"a password":         errOf(f.SignIn.Start(ctx, verified, browser)),
+			"a second step":      errOf(f.secondStep(t, pending, a.code(t, 0))),
+			"a passkey":          usePasskey(),
+			"the page of a link": errOf(f.Credentials.PasswordResetUser(ctx, reset)),
+			"a reset":            errOf(f.Credentials.UsePasswordReset(ctx, reset, newPassword, browser)),
+			"a new password":     errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)),
+			"a new passkey": f.Credentials.AddPasskey(ctx, session,
+				models.Passkey{CredentialID: []byte("new"), Credential: "{}", Name: "Phone"}, uuid.NewString(), c.actor),
+			"no provider": f.Credentials.DisconnectIdentity(ctx, session, claimsIssuer, "Acme ID", c.actor),
+		} {
+			checkError(t, name, err, models.ErrOnlyByProvider)
+		}
+		checkError(t, "to confirm", errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)), models.ErrSignInTooOld)
+		f.exec(t, "DELETE FROM outbox")
+		must(t, f.Credentials.RequestPasswordReset(ctx, c.user.Email, browser))
+		if mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail) {
+			t.Errorf("a mail %+v, %v", mail, err)
+		}
+		// The provider, and links of operators, sign in. A change of the email needs no
+		// password.
+		must(t, errOf(f.SignIn.WithClaims(ctx, identity, false, browser)))
+		must(t, errOf(f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)))
+		must(t, f.Credentials.RequestEmailChange(ctx, session, "", newEmail(), c.actor))
+		// Without the claims, all that was set up before works again.
+		must(t, errOf(plain.SignIn.WithPasskey(ctx, passkey, uuid.NewString(), browser)))
+		must(t, plain.Credentials.DisconnectIdentity(ctx, session, claimsIssuer, "Acme ID", c.actor))
+	})
+}
+
+// Codes and passkeys of the portal are for those who sign in to it.
+func TestUserOfTheProviderNeedsNoSecondFactor(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		f.Store = f.open(t, models.Options{RolesFrom: claimsIssuer})
+		eve := modelstest.Value(f.SignIn.WithClaims(ctx, claimedBy(c, newEmail(), models.RoleOwner), false, browser))(t)
+		people, without, err := f.Accounts.CountFactors(ctx, c.ID)
+		if err != nil || people != 2 || without != 1 {
+			t.Errorf("%d people, %d without a factor, %v", people, without, err)
+		}
+		if listed := modelstest.Value(f.People.CountWithoutFactor(ctx, c.ID))(t); listed != 1 {
+			t.Errorf("%d people are listed without a factor", listed)
+		}
+		byHand := f.session(t, c)
+		checkError(t, "required by an owner without one", f.Accounts.RequireSecondFactor(ctx, c.ID, true, c.actor), models.ErrNoFactor)
+		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, true, models.UserActor(eve.User.ID, "")))
+		if session := f.find(t, eve.Token); session.FactorDue {
+			t.Error("the provider's user needs a factor")
+		}
+		if factors := modelstest.Value(f.Credentials.Factors(ctx, f.find(t, eve.Token)))(t); !factors.HasAny {
+			t.Errorf("factors %+v", factors)
+		}
+		if session := f.find(t, byHand); !session.FactorDue {
+			t.Error("the other user needs no factor")
+		}
+	})
 }

@@ -72,7 +72,7 @@ type Options struct {
 
 	PasswordsOff bool // nobody signs in with a password
 	// RolesFrom is the issuer of the identities that decide about accounts and roles, see
-	// [SignIn.WithClaims]; empty: none.
+	// [SignIn.WithClaims]; empty: none. Their users sign in with them alone.
 	RolesFrom string
 
 	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
@@ -145,7 +145,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}
 	db := &DB{
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
-		mail: o.Mail, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
+		mail: o.Mail, rolesFrom: o.RolesFrom, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
 	}
 	db.checkSecret(ctx, o.Keyring)
 	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, o)
@@ -186,7 +186,7 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	s.Keys = &Keys{db: db, usage: recorder, refusals: refusals, maxLifetime: o.KeyMaxLifetime, unusedLifetime: o.KeyUnusedLifetime, issuers: o.Issuers}
 	s.Agents = &Agents{db: db, uses: newLastSeenBuffer()}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
-	s.People = &People{db: db, passwords: passwords, rolesFrom: o.RolesFrom}
+	s.People = &People{db: db, passwords: passwords}
 	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: newLastSeenBuffer(), passwords: passwords}
 	s.SignIn = &SignIn{db: db, passwords: passwords, guesses: guesses, sessions: s.Sessions, people: s.People, sealer: sealer}
 	s.Invitations = &Invitations{db: db, passwords: passwords, guesses: guesses, signIn: s.SignIn}

@@ -26,6 +26,7 @@ type DB struct {
 	tracer  trace.Tracer // nil: no spans
 
 	mail         bool           // queue mails about activities
+	rolesFrom    string         // see [Options.RolesFrom]
 	webhooksOff  bool           // queue no webhooks
 	pastIDs      bool           // see [Options.PastIDs]
 	mailsDropped *atomic.Uint64 // because too many waited
@@ -130,6 +131,29 @@ func (db *DB) clockNow(ctx context.Context) (time.Time, error) {
 		return db.Now(), nil
 	}
 	return postgresNow(ctx, db)
+}
+
+// byProvider is a condition on the user u: the identity provider decides about the user's access.
+// Such a user has an identity of the provider, which only an operator takes away, by removing the
+// user, and signs in there alone.
+func (db *DB) byProvider() schema.QueryWithArgs {
+	if db.rolesFrom == "" {
+		return bun.SafeQuery("false")
+	}
+	return bun.SafeQuery("EXISTS (SELECT 1 FROM identities WHERE user_id = u.id AND issuer = ?)", db.rolesFrom)
+}
+
+// checkOwnSignIn returns [ErrOnlyByProvider] if the identity provider decides about the user's
+// access. Every way to sign in that does not ask the provider calls it, except links of operators.
+func (db *DB) checkOwnSignIn(ctx context.Context, conn bun.IDB, userID uuid.UUID) error {
+	if db.rolesFrom == "" {
+		return nil
+	}
+	decided, err := conn.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).Where("?", db.byProvider()).Exists(ctx)
+	if err == nil && decided {
+		return ErrOnlyByProvider
+	}
+	return err
 }
 
 // typed returns the text of a value as SQL of a type, which PostgreSQL does not derive for a column

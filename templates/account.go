@@ -160,6 +160,7 @@ type IdentityForm struct {
 	Connected bool
 	Email     string // of the identity; may be empty
 	Since     Moment // when it was connected
+	Decides   bool   // the provider decides about the access of connected users
 	Problem   string // why it was not disconnected
 	Focused   bool   // the heading takes the focus
 }

@@ -62,7 +62,7 @@ func (p *accountPages) page(c *gin.Context, form templates.PasswordForm) (templa
 	email, err := p.emailForm(c)
 	return templates.AccountPage{
 		Email: email, Sessions: list, Password: form,
-		NoPasswords: p.PasswordsOff, Identity: identity, Factors: factors,
+		NoPasswords: p.PasswordsOff || sessionFrom(c).ByProvider, Identity: identity, Factors: factors,
 	}, err
 }
 
@@ -96,8 +96,8 @@ func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, err
 	if p.oidc == nil {
 		return templates.IdentityForm{}, nil
 	}
-	form := templates.IdentityForm{Provider: p.oidc.Name()}
 	session := sessionFrom(c)
+	form := templates.IdentityForm{Provider: p.oidc.Name(), Decides: p.oidc.DecidesAccess()}
 	found, err := p.credentials.FindIdentity(c.Request.Context(), session.AccountID, session.UserID, p.oidc.Issuer())
 	if errors.Is(err, models.ErrIdentityNotFound) {
 		return form, nil
@@ -133,7 +133,8 @@ func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
 	}
 	view := templates.Factors{
 		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff,
-		Required: found.Required, Owner: owns(sessionFrom(c)),
+		ByProvider: sessionFrom(c).ByProvider,
+		Required:   found.Required && !sessionFrom(c).ByProvider, Owner: owns(sessionFrom(c)),
 	}
 	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
 		return templates.Factors{}, err

@@ -50,7 +50,7 @@ func (p *signInPages) showPasswordReset(c *gin.Context) error {
 // askNewPassword shows the form with the error of the password, or why the link does not work.
 func (p *signInPages) askNewPassword(c *gin.Context, status int, message string) error {
 	user, err := p.credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
-	if refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled); ok {
+	if refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled, models.ErrOnlyByProvider); ok {
 		return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *signInPages) usePasswordReset(c *gin.Context) error {
 		switch {
 		case isInvalid:
 			err = p.askNewPassword(c, http.StatusUnprocessableEntity, invalid.Message)
-		case errors.Is(err, models.ErrMailLinkInvalid), errors.Is(err, models.ErrSignInDisabled):
+		case errors.Is(err, models.ErrMailLinkInvalid), errors.Is(err, models.ErrSignInDisabled), errors.Is(err, models.ErrOnlyByProvider):
 			err = p.redirect(c, c.Request.URL.Path) // the page says why
 		case err == nil:
 			err = p.start(c, user, homePath)

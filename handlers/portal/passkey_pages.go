@@ -143,7 +143,7 @@ func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 		return p.signedIn(c, signedIn, form.Next)
 	case errors.Is(err, models.ErrPasskeyNotFound), errors.Is(err, models.ErrChallengeUsed):
 		form.Problem = "This passkey was not accepted. Try again, or sign in another way."
-	case errors.Is(err, models.ErrSignInDisabled):
+	case errors.Is(err, models.ErrSignInDisabled), errors.Is(err, models.ErrOnlyByProvider):
 		form.Problem = problem.From(err).Message
 	default:
 		return err

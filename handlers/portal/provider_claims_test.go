@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,12 +14,19 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
-	t.Parallel()
-	provider := handlerstest.NewProvider(httpBase)
+// claimsProvider starts a provider that decides about accounts and roles.
+func claimsProvider(t *testing.T, base string) *handlerstest.Provider {
+	t.Helper()
+	provider := handlerstest.NewProvider(base)
 	provider.Config.Claims = true
 	provider.Start(t)
 	t.Cleanup(provider.Stop)
+	return provider
+}
+
+func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
+	t.Parallel()
+	provider := claimsProvider(t, httpBase)
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		s := newSite(t, databaseURL, httpBase, models.Options{RolesFrom: provider.Config.Issuer}).withProvider(t, provider)
 		c, other := s.customer(t), s.customer(t)
@@ -76,4 +84,39 @@ func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
 		modelstest.Must(t, err)
 		s.visitor(t).get("/invitations/"+token).is(http.StatusOK).none("link", "Join with Acme ID")
 	})
+}
+
+func TestAccountPageOfAUserOfTheProvider(t *testing.T) {
+	t.Parallel()
+	const base = "http://localhost:8080" // passkeys need a host name
+	provider, clock := claimsProvider(t, base), modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), base, models.Options{RolesFrom: provider.Config.Issuer, Now: clock.Now}).withProvider(t, provider)
+	c := s.customer(t)
+	email := "eve-of-" + c.email
+	v := s.visitor(t)
+	v.signInAs(email + "|" + c.account.ID.String() + "|owner").redirects("/agents")
+	page := v.get("/account").is(http.StatusOK)
+	page.says("Your organization decides who has access, so you can only sign in with Acme ID.")
+	for _, button := range []string{"Disconnect Acme ID", "Set password", "Change password", "Add a passkey", "Set up authenticator app"} {
+		page.none("button", button)
+	}
+	for path, fields := range map[string]url.Values{
+		"/account/password":         {"new_password": {"correct horse battery staple"}},
+		"/account/identity/removal": {},
+	} {
+		v.post(path, fields).is(http.StatusUnprocessableEntity).says("Your organization decides who has access")
+	}
+	// A password that an operator has set does not sign in.
+	modelstest.Must(t, s.store.Credentials.ResetPassword(t.Context(), email, "correct horse battery staple"))
+	s.visitor(t).signIn(email, "correct horse battery staple").is(http.StatusUnprocessableEntity).one("alert", "Your organization decides who has access")
+	v = s.visitor(t)
+	v.signInAs(email + "|" + c.account.ID.String() + "|owner").redirects("/agents")
+	clock.Advance(11 * time.Minute)
+	confirm := v.post("/people/invitations", url.Values{"email": {"new-" + email}, "role": {"member"}}).is(http.StatusUnprocessableEntity)
+	confirm.one("link", "Sign in with Acme ID again")
+	confirm.none("textbox", "Current password")
+
+	// Whom the provider does not know yet, reads what a connection means.
+	c.get("/account").one("button", "Connect Acme ID")
+	c.get("/account").says("After that, your organization decides about your access and your role")
 }

@@ -80,7 +80,7 @@ func (p *signInPages) signInWithPassword(c *gin.Context) error {
 	if err == nil {
 		p.withDeadline(c, func() { err = p.start(c, user, form.Next) })
 	}
-	if refusal, ok := refusalOf(c, err, models.ErrWrongCredentials, models.ErrSignInDisabled); ok {
+	if refusal, ok := refusalOf(c, err, models.ErrWrongCredentials, models.ErrSignInDisabled, models.ErrOnlyByProvider); ok {
 		form.Problem = refusal.Message
 		return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(p.page(form))})
 	}
@@ -195,7 +195,7 @@ func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, 
 		}
 		return p.redirectWith(c, signInAddress(c, form.Next), notice)
 	}
-	refusal, ok := refusalOf(c, err, models.ErrWrongCode, models.ErrSignInDisabled)
+	refusal, ok := refusalOf(c, err, models.ErrWrongCode, models.ErrSignInDisabled, models.ErrOnlyByProvider)
 	if !ok {
 		return err
 	}
