@@ -98,6 +98,10 @@ func (r Rule) cleanJWKS(refuse func(field, message string)) json.RawMessage {
 		return r.JWKS
 	}
 	set, err := keyset.ParseNamed(r.JWKS)
+	var public []byte // Other members are not stored: they could be private.
+	if err == nil {
+		public, err = set.JSON()
+	}
 	if set.Private {
 		refuse("jwks", "These keys are private. Paste the public keys only, and replace the private ones, because others may have seen them.")
 		return nil
@@ -108,11 +112,6 @@ func (r Rule) cleanJWKS(refuse func(field, message string)) json.RawMessage {
 			message += " None can be used: " + strings.Join(set.Skipped, "; ") + "."
 		}
 		refuse("jwks", message)
-		return r.JWKS
-	}
-	// Other members are not stored: they could be private.
-	public, err := set.JSON()
-	if err != nil {
 		return r.JWKS
 	}
 	return public
