@@ -71,8 +71,8 @@ type archive struct {
 	entries []string // lines of its list
 }
 
-// readArchive reads the list of a dump, which may be of a whole database. It returns an error if the
-// portal's tables are in another schema than this one; "" is none.
+// readArchive reads the list of a dump, which may be of a whole database. It returns an error if
+// the portal's tables are in another schema than this one; "" is none.
 func readArchive(ctx context.Context, databaseURL, file, schema string) (a archive, err error) {
 	program, err := postgresProgram(ctx, databaseURL, "pg_restore", "--list", file)
 	if err != nil {
