@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -282,5 +283,8 @@ func TestTroubleOfTheServerIsUnavailable(t *testing.T) {
 		if err := database.Failed("write", &pgconn.PgError{Code: code}); errors.Is(err, database.ErrUnavailable) != want {
 			t.Errorf("%s: %v", code, err)
 		}
+	}
+	if err := database.Failed("write", fmt.Errorf("lost: %w", pgconn.ErrConnClosed)); !errors.Is(err, database.ErrUnavailable) {
+		t.Error(err)
 	}
 }

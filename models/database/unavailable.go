@@ -68,7 +68,7 @@ func Failed(operation string, err error) error {
 // unavailable reports whether err means that the database did not answer.
 func unavailable(err error) bool {
 	for _, cause := range []error{
-		context.DeadlineExceeded, driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, errFileReplaced,
+		context.DeadlineExceeded, driver.ErrBadConn, sql.ErrConnDone, pgconn.ErrConnClosed, io.EOF, io.ErrUnexpectedEOF, errFileReplaced,
 		sql.ErrTxDone, // rolled back at the deadline, just before COMMIT
 	} {
 		if errors.Is(err, cause) {
