@@ -278,7 +278,7 @@ func (n *nemesis) failOver(ctx context.Context) {
 }
 
 // copyOfKeys matches the data of the table of keys in a dump.
-var copyOfKeys = regexp.MustCompile(`(?ms)^COPY \S*api_keys \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$`)
+var copyOfKeys = regexp.MustCompile(`(?s)\nCOPY \S*api_keys \(([^)]*)\) FROM stdin;(.*?)\n\\\.\n`)
 
 // restore backs the database up, waits while clients generate and revoke keys, and restores the
 // backup.
@@ -297,7 +297,7 @@ func (n *nemesis) restore(ctx context.Context) error {
 	}
 	r := restored{labels: map[string]bool{}}
 	column := slices.Index(strings.Split(string(keys[1]), ", "), "label")
-	for row := range strings.Lines(string(keys[2])) {
+	for row := range strings.Lines(strings.TrimPrefix(string(keys[2]), "\n")) {
 		r.labels[strings.Split(row, "\t")[column]] = true
 	}
 	_ = sleep(ctx, 2*time.Second)
