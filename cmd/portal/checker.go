@@ -335,7 +335,7 @@ func (c *checker) receiver(name, value string, schemes ...string) string {
 // cutsPassword reports whether a character of a password that is not percent-encoded has ended the
 // host of a URL, so that the end of the password and the real host are in the path or after it.
 func cutsPassword(u *url.URL) bool {
-	return strings.Contains(u.Opaque+u.Path+u.RawQuery+u.Fragment, "@")
+	return strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
 // proxies checks the URLs of proxies for the connections to other servers, as net/http reads them.

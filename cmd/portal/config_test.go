@@ -240,7 +240,7 @@ func expectErrors(t *testing.T, env map[string]string, names ...string) {
 func TestPasswordsInOtherVariables(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "https_proxy", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		for value, valid := range map[string]bool{
-			"http://user:hunter2@proxy.example.com:3128": true, "http://user:hunter%40@proxy.example.com": true,
+			"http://user:hunter2@proxy.example.com:3128": true, "http://user:hunter%40@proxy.example.com/a%40b": true,
 			"http://user:hunter%zz@proxy.example.com": false, "http://user:12345/hunter2@proxy.example.com": false,
 		} {
 			t.Setenv(name, value)
