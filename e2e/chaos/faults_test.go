@@ -19,6 +19,9 @@ const (
 	recoveryLimit = time.Minute // until the deployment serves again after a fault
 	// Until a portal serves while a fault affects another one.
 	unaffectedLimit = 20 * time.Second
+	// Between two probes of a portal during a fault. On average, a portal lets an account
+	// generate a key a second.
+	probePause = 300 * time.Millisecond
 )
 
 // fault is one kind of fault. It is injected and lasts for a while. Then [nemesis.heal] undoes it.
@@ -215,6 +218,7 @@ func (n *nemesis) probeUnaffected(ctx context.Context, f fault, at int, end time
 					f.name, unaffectedLimit, err)
 			}
 		}
+		_ = sleep(ctx, probePause)
 	}
 }
 
