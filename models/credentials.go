@@ -66,8 +66,8 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 var factorTables = []string{"authenticators", "recovery_codes", "passkeys"}
 
 // authorize returns the user of a session if the session may change the password and the email: if
-// the password is right or, for a user without one to use, if the sign-in is fresh. In its transaction,
-// the caller must check that the user's hash is still the same.
+// the password is right or, for a user without one to use, if the sign-in is fresh. In its
+// transaction, the caller must check that the user's hash is still the same.
 func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	if !session.NoPassword {
 		return c.passwords.verifyCurrent(ctx, session, password, actor)
@@ -89,8 +89,8 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 }
 
 // checkFactorLeft returns [ErrLastFactor] if the account requires a second factor and the user, who
-// does not sign in with the provider alone, has none any more. The caller holds the account's lock, so that no owner requires one at the same
-// time.
+// does not sign in with the provider alone, has none any more. The caller holds the account's lock,
+// so that no owner requires one at the same time.
 func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
 		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").

@@ -118,8 +118,8 @@ func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bo
 
 // ConnectIdentity connects an identity to the user of a session and records the activity with the
 // name of the provider. If they are connected already, it changes nothing. If the identity has
-// another user, or the user another identity of this issuer, the error is [ErrIdentityTaken]. If the
-// provider decides about accounts and does not give access to this one, it is [ErrNoAccess].
+// another user, or the user another identity of this issuer, the error is [ErrIdentityTaken]. If
+// the provider decides about accounts and does not give access to this one, it is [ErrNoAccess].
 func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
 	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx Tx) error {
 		user, err := lockUserOf(ctx, tx, session)

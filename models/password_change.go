@@ -14,8 +14,8 @@ import (
 // If the user has no password, the old password is ignored, and the error is [ErrSignInTooOld]
 // unless the sign-in is fresh. If the old password is wrong, the error is [ErrWrongCredentials], or
 // a [*SignInLimitError] after too many of this user. If the new password breaks a rule, it is an
-// [*InvalidError] for the field "password". If both are wrong, the two errors are joined. It may also
-// be [ErrOnlyByProvider].
+// [*InvalidError] for the field "password". If both are wrong, the two errors are joined. It may
+// also be [ErrOnlyByProvider].
 func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	if c.passwords.off {
 		return "", ErrPasswordsOff

@@ -145,8 +145,8 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // fresh again. It returns a new token for the session, so that a stolen copy of the old token does
 // not become fresh.
 //
-// If the user has no password to use, the error is [ErrSignInTooOld]. After too many wrong passwords of
-// the user, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCredentials] or
+// If the user has no password to use, the error is [ErrSignInTooOld]. After too many wrong
+// passwords of the user, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCredentials] or
 // [ErrSessionNotFound]. Reauthenticate sets its own deadlines.
 func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {
 	if session.NoPassword {

@@ -16,7 +16,8 @@ type IdentityAccess struct {
 
 // WithClaims signs in the user of an identity, whose provider decides about accounts and roles. If
 // the identity has no user and its email is verified, WithClaims adds one; see [Tx.freeEmail]. It
-// gives the user the role of the claims, but the last owner stays an owner, which the activity says.
+// gives the user the role of the claims, but the last owner stays an owner, which the activity
+// says.
 //
 // If the claims are missing or invalid, or name another account than the user's, nothing changes
 // and the error is [ErrNoAccess]. If another user has the email, it is [ErrIdentityNotFound],

@@ -37,8 +37,8 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 
 // CreateLinkFor is [SignIn.CreateLink] for the user with the email of n, whom it adds to the
 // account if nobody has this email, or only a user of another account who has never proved it; see
-// [Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators. The
-// error may be an [*InvalidError] for the field "email" or "role", [ErrAccountNotFound],
+// [Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators.
+// The error may be an [*InvalidError] for the field "email" or "role", [ErrAccountNotFound],
 // [ErrSignInDisabled], or [ErrEmailTaken].
 func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (SignInLink, error) {
 	email, err := cleanEmail(n.Email)
