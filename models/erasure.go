@@ -50,7 +50,7 @@ var columns = map[string]map[fate]string{
 		searched: "label leak_url note revocation_reason",
 		ofOthers: "networks trust trust_pins",
 	},
-	"exchanges":            {kept: "id api_key_id at", ofOthers: "reason address"},
+	"exchanges":            {kept: "id api_key_id at", searched: "reason", ofOthers: "address"},
 	"used_tokens":          {kept: "token_hash expires_at"},
 	"api_key_last_uses":    {kept: "api_key_id used_at hour requests refusals"},
 	"api_key_hourly_usage": {kept: "api_key_id hour requests refusals"},
@@ -92,11 +92,11 @@ var columns = map[string]map[fate]string{
 	"webhook_endpoints": {
 		kept: "id account_id event_groups secret key_id previous previous_key_id previous_until created_at disabled_at removed_at failing_since " +
 			"failures failure_mailed_at",
-		ofOthers: "url",
+		searched: "url",
 	},
 	"webhook_deliveries": {
 		kept:     "endpoint_id event_id event account_id created_at due_at attempts final delivered_at status",
-		ofOthers: "response",
+		searched: "response",
 	},
 	"call_totals":        {kept: "subject_id day calls seconds"},
 	"limit_notices":      {kept: "subject_id month percent"},

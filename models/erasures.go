@@ -142,6 +142,7 @@ func (e *Erasures) Finish(ctx context.Context) error {
 		return failed("list erasures", err)
 	}
 	var errs []error
+	done := begun[:0]
 	for _, row := range begun {
 		finish := e.finishUser
 		if row.ofAccount() {
@@ -149,12 +150,28 @@ func (e *Erasures) Finish(ctx context.Context) error {
 		}
 		err := finish(ctx, row)
 		if err == nil {
-			_, err = e.db.NewUpdate().Model((*erasure)(nil)).Set("finished_at = ?, emails = ''", e.db.Now()).
-				Where("id = ? AND erased_at = ?", row.ID, row.ErasedAt).Exec(ctx)
+			err = e.update(ctx, row, "emails = ''")
+		}
+		if err == nil {
+			done = append(done, row)
 		}
 		errs = append(errs, failed("finish an erasure", err))
 	}
+	if len(done) > 0 {
+		if err := e.db.truncateLog(ctx); err != nil {
+			return errors.Join(append(errs, failed("empty the log of the database after an erasure", err))...)
+		}
+	}
+	for _, row := range done {
+		errs = append(errs, failed("finish an erasure", e.update(ctx, row, "finished_at = ?", e.db.Now())))
+	}
 	return errors.Join(errs...)
+}
+
+// update changes the row of an erasure, unless it has begun again.
+func (e *Erasures) update(ctx context.Context, row erasure, set string, args ...any) error {
+	_, err := e.db.NewUpdate().Model((*erasure)(nil)).Set(set, args...).Where("id = ? AND erased_at = ?", row.ID, row.ErasedAt).Exec(ctx)
+	return err
 }
 
 // finishAccount deletes the rows of an account, first those that refer to others. It reads keys and
@@ -317,11 +334,16 @@ func (e *Erasures) finishUser(ctx context.Context, row erasure) error {
 	if err != nil {
 		return err
 	}
-	return rewrite(ctx, e.db, row.AccountID, func(a *Activity) bool {
+	err = rewrite(ctx, e.db, row.AccountID, func(a *Activity) bool {
 		before := *a
 		*a = eraseFrom(before, row.ID, texts)
 		return *a != before
 	}, "label", "former_label", "detail", "address")
+	if err != nil {
+		return err
+	}
+	// After the activities, with which webhooks are sent.
+	return errors.Join(e.replaceReasons(ctx, row.AccountID, texts), e.eraseFromWebhooks(ctx, row, texts))
 }
 
 // deleteAddressed deletes what is addressed to these emails or counts them.
@@ -478,15 +500,19 @@ func eraseFrom(a Activity, userID uuid.UUID, emails emailsInText) Activity {
 	return a
 }
 
-// emailsInText finds emails in texts.
+// emailsInText finds emails in texts, also as parts of URLs.
 type emailsInText []*regexp.Regexp
 
 func newEmailsInText(emails []string) (found emailsInText) {
 	for _, email := range emails {
-		found = append(found, regexp.MustCompile("(?i)"+regexp.QuoteMeta(email)))
+		pattern := inURLs.Replace(regexp.QuoteMeta(email))
+		found = append(found, regexp.MustCompile("(?i)"+pattern))
 	}
 	return found
 }
+
+// inURLs lets the pattern of an email match its form in a URL too.
+var inURLs = strings.NewReplacer("@", "(?:@|%40)", `\+`, `(?:\+|%2b)`)
 
 // replaceIn replaces the emails in these texts by [ErasedName], and reports whether it has.
 func (e emailsInText) replaceIn(texts ...*string) (changed bool) {

@@ -1,15 +1,20 @@
 package models_test
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/usage"
 )
@@ -67,10 +72,35 @@ func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []strin
 	must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "eve@example.org. She left. Ask steve@example.org.", c.actor)))
 	must(t, f.Accounts.Rename(ctx, c.ID, "eve@example.org and friends", c.actor))
 	must(t, f.Credentials.RequestPasswordReset(ctx, eve.Email, client))
+	f.outside(t, c, eve, key)
 	modelstest.Eventually(t, "the wrong password is recorded", func() bool {
 		return len(f.recorded(t, c, models.ActionSignInFailed)) > 0
 	})
-	return eve, []string{"eve@", "Eve@", "EVE.NEW", "eve.new", evesAddress, "Eves browser"}
+	return eve, []string{"eve@", "Eve@", "EVE.NEW", "eve.new", "Eve.New%40", evesAddress, "Eves browser"}
+}
+
+// outside stores texts of others that have the email and the address of eve: the URL of a webhook,
+// what its receiver has answered, and why the exchange of a token was refused.
+func (f *fixture) outside(t *testing.T, c customer, eve models.User, key models.Key) {
+	t.Helper()
+	endpoint := models.Endpoint{
+		ID: newID(), AccountID: c.ID, URL: "https://hooks.example/?to=Eve.New%40example.org&and=steve%40example.org", Groups: models.EventGroups,
+		CreatedAt: f.clock.Now(), Secret: []byte{}, KeyID: make([]byte, 8),
+	}
+	must(t, errOf(f.db.NewInsert().Model(&endpoint).Exec(t.Context())))
+	ofEve := f.activities(t, c)[0]
+	ofEve.ID, ofEve.ActorKind, ofEve.ActorID = newID(), models.ActorUser, &eve.ID
+	must(t, errOf(f.db.NewInsert().Model(&ofEve).Exec(t.Context())))
+	for id, response := range map[uuid.UUID]string{
+		ofEve.ID: `{"address":"` + evesAddress + `"}`, newID(): "Thanks, steve@example.org and eve@example.org!",
+	} {
+		must(t, errOf(f.db.NewInsert().Model(&models.Delivery{
+			EndpointID: endpoint.ID, EventID: id, Event: "api_key.generated", AccountID: c.ID, CreatedAt: f.clock.Now(), Status: 400, Response: response,
+		}).Exec(t.Context())))
+	}
+	must(t, errOf(f.db.NewInsert().Model(&models.Exchange{
+		ID: newID(), KeyID: key.ID, At: f.clock.Now(), Reason: "email is eve@example.org", Address: "192.0.2.1",
+	}).Exec(t.Context())))
 }
 
 // holds returns those of the texts that the database has.
@@ -112,8 +142,8 @@ func TestUserIsErased(t *testing.T) {
 			}
 		}
 		activities := f.activities(t, c)
-		if len(activities) != kept+1 {
-			t.Errorf("%d activities, want %d", len(activities), kept+1)
+		if want := kept + 2; len(activities) != want { // with that of the webhook
+			t.Errorf("%d activities, want %d", len(activities), want)
 		}
 		erased, foreign := 0, 0
 		for _, activity := range activities {
@@ -131,9 +161,36 @@ func TestUserIsErased(t *testing.T) {
 		if key.Label != models.ErasedName+", her key" || key.RevocationReason != models.ErasedName+". She left. Ask steve@example.org." {
 			t.Errorf("key %+v", key)
 		}
+		f.checkOutside(t, c, key)
 		f.checkCount(t, 0, "SELECT count(*) FROM erasures WHERE finished_at IS NULL OR emails <> ''")
 		f.checkCount(t, 0, "SELECT count(*) FROM erasing")
 	})
+}
+
+// checkOutside checks what is left of the texts of [fixture.outside].
+func (f *fixture) checkOutside(t *testing.T, c customer, key models.Key) {
+	t.Helper()
+	endpoint := modelstest.Value(f.Webhooks.List(t.Context(), c.ID))(t)[0]
+	if endpoint.URL != "https://hooks.example/?to=Erased%20user&and=steve%40example.org" || endpoint.DisabledAt == nil {
+		t.Errorf("webhook %+v", endpoint)
+	}
+	if disabled := f.recorded(t, c, models.ActionWebhookDisabled); len(disabled) != 1 || disabled[0].Label != endpoint.URL {
+		t.Errorf("recorded %+v", disabled)
+	}
+	var responses []string
+	for _, delivery := range modelstest.Value(f.Webhooks.Deliveries(t.Context(), c.ID, endpoint.ID))(t) {
+		if delivery.Attempts == 0 && delivery.Status == 400 {
+			responses = append(responses, delivery.Response)
+		}
+	}
+	slices.Sort(responses)
+	if want := []string{"", "Thanks, steve@example.org and " + models.ErasedName + "!"}; !slices.Equal(responses, want) {
+		t.Errorf("responses %q, want %q", responses, want)
+	}
+	exchanges := modelstest.Value(f.Keys.Exchanges(t.Context(), c.ID, key.ID))(t)
+	if len(exchanges) != 1 || exchanges[0].Reason != "email is "+models.ErasedName || exchanges[0].Address == "" {
+		t.Errorf("exchanges %+v", exchanges)
+	}
 }
 
 func TestAccountIsErased(t *testing.T) {
@@ -280,5 +337,40 @@ func TestErasureKeepsWhatUsersWriteMeanwhile(t *testing.T) {
 	after := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
 	if want := "For " + models.ErasedName + " and Bob"; after.Note != want || after.Label != "Key of "+models.ErasedName {
 		t.Errorf("key %+v, want the note %q", after, want)
+	}
+}
+
+// SQLite leaves deleted text in its pages and in its log, unless it is told otherwise.
+func TestErasedTextIsInNoFile(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{Mail: true})
+	ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+	path, _ := database.SQLitePath(f.url)
+	contains := func(texts ...string) (found []string) {
+		t.Helper()
+		var files []byte
+		for _, name := range []string{path, path + "-wal"} {
+			files = append(files, modelstest.Value(os.ReadFile(name))(t)...)
+		}
+		files = bytes.ReplaceAll(files, []byte("steve@"), nil)
+		for _, text := range texts {
+			if bytes.Contains(files, []byte(text)) {
+				found = append(found, text)
+			}
+		}
+		return found
+	}
+	eve, traces := f.eve(t, c)
+	f.generate(t, other, form("Backend of the other"), other.actor)
+	traces = append(traces, other.user.Email, "Backend of the other")
+	if found := contains(traces...); len(found) != len(traces) {
+		t.Errorf("before the erasure the files have only %q", found)
+	}
+	must(t, f.Accounts.SetDisabled(ctx, other.ID, true, models.Operator()))
+	must(t, f.Erasures.BeginAccount(ctx, other.ID))
+	must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, models.Operator()))
+	must(t, f.Erasures.Finish(ctx))
+	if found := contains(traces...); found != nil {
+		t.Errorf("after the erasure the files have %q", found)
 	}
 }

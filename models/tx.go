@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -174,6 +175,23 @@ func (db *DB) dayOf(column string) schema.QueryWithArgs {
 }
 
 func isPostgres(db bun.IDB) bool { return db.Dialect().Name() == dialect.PG }
+
+// errLogInUse means that a statement of another connection still reads SQLite's log.
+var errLogInUse = errors.New("the write-ahead log is in use")
+
+// truncateLog moves SQLite's write-ahead log, which has earlier versions of pages, into the file and
+// empties it. It waits a while for the statements of others. With PostgreSQL, it does nothing.
+func (db *DB) truncateLog(ctx context.Context) error {
+	if isPostgres(db) {
+		return nil
+	}
+	var busy, frames, moved int
+	err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
+	if err == nil && busy != 0 {
+		err = errLogInUse
+	}
+	return err
+}
 
 // Tx is a transaction of [DB.InTx].
 type Tx struct {

@@ -45,8 +45,9 @@ type sqliteFile struct {
 
 func openSQLite(path string, timeout time.Duration) (*Connections, error) {
 	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
-	// makes a confirmed revocation survive a power failure.
-	connector, err := sqliteConnector(path, timeout-busyMargin, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)")
+	// makes a confirmed revocation survive a power failure, and secure_delete=ON overwrites what
+	// is deleted, so that an erasure leaves nothing in free pages.
+	connector, err := sqliteConnector(path, timeout-busyMargin, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,118 @@
+package models
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// What outsiders have sent can have a person's email and address too: the reasons of exchanges, the
+// URLs of webhooks and the responses of their receivers.
+
+// replaceReasons replaces the emails in the reasons of refused exchanges of the account's keys.
+func (e *Erasures) replaceReasons(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
+	return eachPage(ctx, e.db, accountID, func(keys []Key) error {
+		for batch := range slices.Chunk(idsOf(keys), writeBatch) {
+			err := e.db.InTx(ctx, "erase a user from exchanges", func(ctx context.Context, tx Tx) error {
+				var found []Exchange
+				err := tx.NewSelect().Model(&found).Where("api_key_id IN (?) AND reason <> ''", bun.List(batch)).Scan(ctx)
+				for i := 0; err == nil && i < len(found); i++ {
+					if emails.replaceIn(&found[i].Reason) {
+						err = tx.Update(ctx, &found[i], "reason")
+					}
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eraseFromWebhooks replaces the emails in the URLs and responses of the account's webhooks, and
+// empties the responses to events about the user. An endpoint whose URL changes is disabled,
+// because nobody has chosen the new URL.
+func (e *Erasures) eraseFromWebhooks(ctx context.Context, row erasure, emails emailsInText) error {
+	var endpoints []Endpoint
+	if err := e.db.NewSelect().Model(&endpoints).Where("account_id = ?", row.AccountID).OrderExpr("id").Scan(ctx); err != nil {
+		return err
+	}
+	for _, endpoint := range endpoints {
+		if err := e.replaceURL(ctx, endpoint, emails); err != nil {
+			return err
+		}
+		if err := e.eraseResponses(ctx, endpoint.ID, row, emails); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Erasures) replaceURL(ctx context.Context, endpoint Endpoint, emails emailsInText) error {
+	if !emails.replaceIn(&endpoint.URL) {
+		return nil
+	}
+	endpoint.URL = strings.ReplaceAll(endpoint.URL, ErasedName, url.PathEscape(ErasedName))
+	return e.db.InTx(ctx, "erase a user from a webhook", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccountsTable(ctx, endpoint.AccountID); err != nil {
+			return err
+		}
+		if err := tx.Update(ctx, &endpoint, "url"); err != nil || endpoint.DisabledAt != nil {
+			return err
+		}
+		return disable(ctx, tx, endpoint, system, "Its URL had the email of a user whose data were erased.")
+	})
+}
+
+// eraseResponses reads the deliveries of an endpoint in pages, because there can be very many.
+func (e *Erasures) eraseResponses(ctx context.Context, endpointID uuid.UUID, row erasure, emails emailsInText) error {
+	type response struct {
+		Delivery `bun:",extend"`
+
+		Own bool `bun:",scanonly"` // the event is an activity by or about the user
+	}
+	after := Delivery{EndpointID: endpointID}
+	for {
+		var page []response
+		limited, cancel := context.WithTimeout(ctx, e.db.timeout)
+		err := e.db.NewSelect().Model(&page).Column("delivery.endpoint_id", "delivery.event_id", "delivery.event", "delivery.response").
+			ColumnExpr("activity.id IS NOT NULL AS own").
+			Join("LEFT JOIN activities AS activity ON activity.id = delivery.event_id AND (activity.actor_id = ?0 OR activity.subject_id = ?0)", row.ID).
+			Where("delivery.endpoint_id = ? AND (delivery.event_id, delivery.event) > (?, ?)", endpointID, after.EventID, after.Event).
+			OrderExpr("delivery.event_id, delivery.event").Limit(maintenanceBatch).Scan(limited)
+		cancel()
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		after = page[len(page)-1].Delivery
+		var changed []Delivery
+		for _, one := range page {
+			before := one.Response
+			if emails.replaceIn(&one.Response); one.Own {
+				one.Response = ""
+			}
+			if one.Response != before {
+				changed = append(changed, one.Delivery)
+			}
+		}
+		for batch := range slices.Chunk(changed, writeBatch) {
+			err := e.db.InTx(ctx, "erase a user from responses", func(ctx context.Context, tx Tx) error {
+				for i := range batch {
+					if err := tx.Update(ctx, &batch[i], "response"); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
