@@ -1,6 +1,6 @@
-// Package migrations embeds the database schema as SQL, one folder per database. A released file
-// never changes: a later change of the schema is a new file, which adds to the schema only, so that
-// the released binaries also work on the new schema.
+// Package migrations embeds the database schema as SQL, one folder per database. A file never
+// changes, because databases and backups have it: a later change of the schema is a new file. It
+// adds to the schema only, so that the previous binaries also work on the new schema.
 package migrations
 
 import (

@@ -568,13 +568,9 @@ CREATE TABLE calls (
     end_reason   text,
     -- Whether LiveKit has reported the start and, if there is one, the end.
     exact        boolean NOT NULL,
-    -- Whether the call cannot go on: nothing changes any more. While it is false, a visitor may come
-    -- back after ended_at.
-    final        boolean NOT NULL DEFAULT false,
     -- Why the portal ends the call, before it does.
     ending       text,
-    -- Of an open call, the last list of rooms with somebody in the room, if a later one was without.
-    -- Of an ended call, the first list without the room, or when LiveKit finished it.
+    -- The last list of rooms with somebody in the room, if a later one was without.
     unseen_since timestamptz,
     -- What LiveKit has reported about each visitor, as JSON.
     visitors     text,
@@ -587,12 +583,8 @@ CREATE INDEX calls_key ON calls (api_key_id, started_at, id);
 CREATE INDEX calls_agent_key ON calls (agent_id, api_key_id, started_at, id);
 -- For the purge, and for operators, who list the calls of all accounts.
 CREATE INDEX calls_started ON calls (started_at, id);
-CREATE INDEX calls_open ON calls (account_id, api_key_id, agent_id, started_at) WHERE ended_at IS NULL;
-CREATE INDEX calls_unsettled ON calls (id) WHERE NOT final;
+CREATE INDEX calls_open ON calls (account_id, api_key_id, started_at) WHERE ended_at IS NULL;
 CREATE INDEX calls_unrecorded ON calls (ended_at) WHERE unrecorded;
--- A call that the portal has ended, or is about to end, stays ended: its room may not be opened again.
-CREATE INDEX calls_stopped ON calls (room_name) WHERE ending IS NOT NULL;
-CREATE INDEX calls_stopped_at ON calls (ended_at) WHERE ending IS NOT NULL;
 
 -- By key and by account: the calls that began on a day, and the seconds of this day that ended
 -- calls lasted. The transaction that changes a call corrects them.
