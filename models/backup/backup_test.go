@@ -821,6 +821,48 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 	})
 }
 
+// A restore updates the schema of the backup before it compares the calls, and their ends are not
+// sent again.
+func TestRestoreOfABackupWithTheFirstSchema(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deployment{url: empty(t, url), account: models.Account{ID: uuid.New()}}
+		modelstest.MigrateFirst(t, d.url)
+		began := time.Now().UTC().Add(-time.Hour)
+		d.exec(t, "INSERT INTO accounts (id, name, created_at) VALUES (?, 'Ada', ?)", d.account.ID, began)
+		for room, ended := range map[string]*time.Time{"open": nil, "ended": &began} {
+			d.exec(t, "INSERT INTO calls (id, account_id, agent_id, api_key_id, room_id, room_name, started_at, ended_at, end_reason, exact) "+
+				"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'unknown', TRUE)", uuid.New(), d.account.ID, uuid.New(), uuid.New(), room, room, began, ended)
+		}
+		files := []string{d.backUp(t)}
+		if strings.HasPrefix(url, "postgres") {
+			whole := filepath.Join(t.TempDir(), "whole")
+			pgDump(t, d.url, "--format=custom", "--file="+whole)
+			files = append(files, whole)
+		}
+		works := func(url string, file string, keys backup.RestoredKeys) {
+			t.Helper()
+			d.url = url
+			d.restore(t, file, keys, 0)
+			d.Store = modelstest.Open(t, url, models.Options{})
+			for _, call := range modelstest.Value(d.Calls.List(t.Context(), models.CallPage{Limit: 3, AccountID: d.account.ID}))(t) {
+				if call.Final == call.Open() || call.Open() != (call.RoomName == "open") {
+					t.Errorf("the %s call is %+v", call.RoomName, call)
+				}
+			}
+			d.count(t, 2, "SELECT count(*) FROM calls")
+			id, secret := d.generate(t, "new")
+			d.revoke(t, id)
+			d.answers(t, "new", secret, models.ErrKeyRevoked)
+		}
+		older := d.url
+		for _, file := range files {
+			works(older, file, backup.KeepUnrevokedKeys)
+			works(empty(t, url), file, backup.KeepUnknownKeys)
+		}
+	})
+}
+
 // TestRestoreDropsNothingElse restores a database in which a view depends on one of the tables.
 func TestRestoreDropsNothingElse(t *testing.T) {
 	t.Parallel()

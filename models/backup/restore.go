@@ -100,7 +100,8 @@ type restoring struct {
 	now      time.Time
 }
 
-// updateSchema applies the pending migrations to the current database or to the restored state.
+// updateSchema applies the pending migrations to the current database or to the file with the
+// restored state of SQLite.
 func updateSchema(ctx context.Context, databaseURL string) error {
 	db, err := database.Open(databaseURL, database.Timeout)
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 	"portal/models/database"
 )
 
-// restorePostgres feeds psql with one transaction: it drops the portal's tables, restores the dump
-// and secures the result. Without COMMIT at the end, PostgreSQL rolls everything back.
+// restorePostgres feeds psql with one transaction: it drops the portal's tables, restores the dump,
+// updates its schema and secures the result. Without COMMIT at the end, PostgreSQL rolls everything
+// back.
 func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string) (revoked int, err error) {
 	schema, err := readSchema(ctx, databaseURL)
 	if err != nil {
@@ -56,13 +57,7 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 	if err != nil {
 		return 0, err
 	}
-	if revoked, err = feedPsql(psql, database.OwnSettings+";"+before, dump, after); err != nil {
-		return 0, err
-	}
-	if err := updateSchema(ctx, databaseURL); err != nil {
-		return 0, fmt.Errorf("the backup was restored, but the update of its schema failed; run portal migrate: %w", err)
-	}
-	return revoked, nil
+	return feedPsql(psql, database.OwnSettings+";"+before, dump, after)
 }
 
 // archive is what a dump has of the portal.
@@ -200,6 +195,10 @@ func (r restoring) commitPostgres(schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	migrate, err := migratePostgres()
+	if err != nil {
+		return "", err
+	}
 	statements, count := r.secure(expressions{
 		epoch:   "random_epoch()",
 		id:      r.newID("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid"),
@@ -210,7 +209,25 @@ func (r restoring) commitPostgres(schema string) (string, error) {
 		statements = r.readCurrent("") + statements
 	}
 	newer := raiseIf("EXISTS (SELECT 1 FROM applied_migrations WHERE file > "+quoteText(newest)+")", errNewer.Error())
-	return "SET LOCAL search_path = " + quoteName(schema) + ";\n" + newer + statements + count + ";\nCOMMIT;\n", nil
+	return "SET LOCAL search_path = " + quoteName(schema) + ";\n" + newer + migrate + statements + count + ";\nCOMMIT;\n", nil
+}
+
+// migratePostgres returns the statements that apply the migrations that the dump lacks.
+func migratePostgres() (statements string, err error) {
+	files := migrations.Postgres()
+	paths, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return "", err
+	}
+	for _, path := range paths {
+		content, err := fs.ReadFile(files, path)
+		if err != nil {
+			return "", err
+		}
+		statements += fmt.Sprintf("DO $migrate$ BEGIN IF NOT EXISTS (SELECT 1 FROM applied_migrations WHERE file = %[1]s) THEN "+
+			"INSERT INTO applied_migrations (file) VALUES (%[1]s); EXECUTE %[2]s; END IF; END $migrate$;\n", quoteText(path), quoteText(string(content)))
+	}
+	return statements, nil
 }
 
 // feedPsql runs psql with the statements before, the output of dump, and the statements after, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
+	"portal/migrations"
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest/postgres"
@@ -48,6 +50,19 @@ func Exec(t testing.TB, url, statement string) {
 	if _, err := db.ExecContext(t.Context(), statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
+}
+
+// MigrateFirst applies only the first migration to an empty database, as the first version did.
+func MigrateFirst(t testing.TB, url string) {
+	t.Helper()
+	files := migrations.Postgres()
+	if _, sqlite := database.SQLitePath(url); sqlite {
+		files = migrations.SQLite()
+	}
+	first := Value(fs.Glob(files, "*.sql"))(t)[0]
+	Exec(t, url, string(Value(fs.ReadFile(files, first))(t)))
+	Exec(t, url, "CREATE TABLE applied_migrations (file varchar(255) PRIMARY KEY)")
+	Exec(t, url, "INSERT INTO applied_migrations (file) VALUES ('"+first+"')")
 }
 
 // The PostgreSQL server that all tests of this process share.
