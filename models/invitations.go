@@ -266,16 +266,21 @@ func (i *Invitations) Accept(ctx context.Context, token, password string, client
 		return SignedIn{}, err
 	}
 	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
-		return i.join(ctx, tx, token, hash, client)
+		return i.join(ctx, tx, token, hash, nil, client)
 	})
 }
 
 // AcceptWithIdentity is [Invitations.Accept] for a person without a password, whose identity it
-// connects, also if its email is not the invitation's. If the identity has a user, the error is
-// [ErrIdentityTaken].
-func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, client Client) (SignedIn, error) {
+// connects, also if its email is not the invitation's. With trustEmail, an email of the invitation
+// that the provider has verified is proven, as by the mail. If the identity has a user, the error
+// is [ErrIdentityTaken].
+func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
+	var verified []byte
+	if trustEmail && identity.EmailVerified {
+		verified = hashEmail(identity.Email)
+	}
 	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
-		signedIn, err := i.join(ctx, tx, token, i.passwords.hasher.Absent(), client)
+		signedIn, err := i.join(ctx, tx, token, i.passwords.hasher.Absent(), verified, client)
 		if err != nil {
 			return SignedIn{}, err
 		}
@@ -303,8 +308,9 @@ func (i *Invitations) findLimited(ctx context.Context, token string, client Clie
 }
 
 // join adds the user of the invitation, deletes the invitation and signs the user in. A user with
-// the hash [password.Hasher.Absent] has no password, and needs another way to sign in.
-func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash string, client Client) (SignedIn, error) {
+// the hash [password.Hasher.Absent] has no password, and needs another way to sign in. The email is
+// proven if the token is that of the mail, or if its hash is verified.
+func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash string, verified []byte, client Client) (SignedIn, error) {
 	invitation, err := i.findByToken(ctx, tx, token)
 	if err != nil {
 		return SignedIn{}, err
@@ -319,7 +325,7 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 		return SignedIn{}, err
 	}
 	joining := User{AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role}
-	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) {
+	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) || bytes.Equal(invitation.EmailHash, verified) {
 		if err := tx.freeEmail(ctx, invitation.Email, uuid.Nil); err != nil {
 			return SignedIn{}, err
 		}

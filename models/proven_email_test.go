@@ -208,3 +208,33 @@ func TestUnprovenEmailClosesNoDoor(t *testing.T) {
 		}
 	})
 }
+
+// An invitation by a copied link proves no email, but the provider at which the person joins may.
+func TestUnprovenEmailDoesNotKeepFromJoiningAtTheProvider(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, squatted := t.Context(), f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		join := func(trustEmail, verified bool, of func(email string) string) (models.User, error) {
+			email, _ := f.joined(t, squatted, false)
+			c := f.customer(t)
+			_, token, err := f.Invitations.Create(ctx, c.ID, email, models.RoleMember, c.actor)
+			must(t, err)
+			found := models.Identity{Issuer: claimsIssuer, Subject: email, Email: of(email), EmailVerified: verified}
+			signedIn, err := f.Invitations.AcceptWithIdentity(ctx, token, found, trustEmail, browser)
+			return signedIn.User, err
+		}
+		same, other := strings.ToUpper, func(email string) string { return "other-" + email }
+		if user, err := join(true, true, same); err != nil || user.EmailProvenAt == nil {
+			t.Errorf("with the email of the invitation: %+v, %v", user, err)
+		}
+		for name, err := range map[string]error{
+			"email not trusted":  errOf(join(false, true, same)),
+			"email not verified": errOf(join(true, false, same)),
+			"another email":      errOf(join(true, true, other)),
+		} {
+			if !errors.Is(err, models.ErrEmailTaken) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

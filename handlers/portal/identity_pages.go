@@ -138,7 +138,7 @@ func (p *signInPages) joinWithIdentity(c *gin.Context, request authRequest, foun
 	if p.oidc.DecidesAccess() { // and not the invitation
 		return p.signInWithIdentity(c, request, found)
 	}
-	signedIn, err := p.invitations.AcceptWithIdentity(c.Request.Context(), request.Invitation, found, p.providerClient(c, found))
+	signedIn, err := p.invitations.AcceptWithIdentity(c.Request.Context(), request.Invitation, found, p.oidc.TrustsEmail(), p.providerClient(c, found))
 	if errors.Is(err, models.ErrInvitationInvalid) || errors.Is(err, models.ErrEmailTaken) {
 		return p.refuseToJoin(c, err)
 	}
