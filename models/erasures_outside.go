@@ -70,27 +70,22 @@ func (e *Erasures) replaceURL(ctx context.Context, endpoint Endpoint, emails ema
 	})
 }
 
+// response is a delivery with a response.
+type response struct {
+	Delivery `bun:",extend"`
+
+	Own bool `bun:",scanonly"` // the event is an activity by or about the user
+}
+
 // eraseResponses reads the deliveries of an endpoint in pages, because there can be very many.
 func (e *Erasures) eraseResponses(ctx context.Context, endpointID uuid.UUID, row erasure, emails emailsInText) error {
-	type response struct {
-		Delivery `bun:",extend"`
-
-		Own bool `bun:",scanonly"` // the event is an activity by or about the user
-	}
-	after := Delivery{EndpointID: endpointID}
+	last := Delivery{EndpointID: endpointID}
 	for {
-		var page []response
-		limited, cancel := context.WithTimeout(ctx, e.db.timeout)
-		err := e.db.NewSelect().Model(&page).Column("delivery.endpoint_id", "delivery.event_id", "delivery.event", "delivery.response").
-			ColumnExpr("activity.id IS NOT NULL AS own").
-			Join("LEFT JOIN activities AS activity ON activity.id = delivery.event_id AND (activity.actor_id = ?0 OR activity.subject_id = ?0)", row.ID).
-			Where("delivery.endpoint_id = ? AND (delivery.event_id, delivery.event) > (?, ?)", endpointID, after.EventID, after.Event).
-			OrderExpr("delivery.event_id, delivery.event").Limit(maintenanceBatch).Scan(limited)
-		cancel()
+		page, err := e.responses(ctx, last, row.ID)
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		after = page[len(page)-1].Delivery
+		last = page[len(page)-1].Delivery
 		var changed []Delivery
 		for _, one := range page {
 			before := one.Response
@@ -102,17 +97,32 @@ func (e *Erasures) eraseResponses(ctx context.Context, endpointID uuid.UUID, row
 			}
 		}
 		for batch := range slices.Chunk(changed, writeBatch) {
-			err := e.db.InTx(ctx, "erase a user from responses", func(ctx context.Context, tx Tx) error {
-				for i := range batch {
-					if err := tx.Update(ctx, &batch[i], "response"); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
+			if err := e.writeResponses(ctx, batch); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// responses returns a page of the deliveries after last, of the same endpoint.
+func (e *Erasures) responses(ctx context.Context, last Delivery, userID uuid.UUID) (page []response, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.db.timeout)
+	defer cancel()
+	err = e.db.NewSelect().Model(&page).Column("delivery.endpoint_id", "delivery.event_id", "delivery.event", "delivery.response").
+		ColumnExpr("activity.id IS NOT NULL AS own").
+		Join("LEFT JOIN activities AS activity ON activity.id = delivery.event_id AND (activity.actor_id = ?0 OR activity.subject_id = ?0)", userID).
+		Where("delivery.endpoint_id = ? AND (delivery.event_id, delivery.event) > (?, ?)", last.EndpointID, last.EventID, last.Event).
+		OrderExpr("delivery.event_id, delivery.event").Limit(maintenanceBatch).Scan(ctx)
+	return page, err
+}
+
+func (e *Erasures) writeResponses(ctx context.Context, changed []Delivery) error {
+	return e.db.InTx(ctx, "erase a user from responses", func(ctx context.Context, tx Tx) error {
+		for i := range changed {
+			if err := tx.Update(ctx, &changed[i], "response"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
