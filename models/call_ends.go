@@ -240,8 +240,8 @@ func (p *endPass) noteUsed(ctx context.Context, key callKey, keyID uuid.UUID, li
 	return used, p.db.InTx(ctx, "note used minutes", func(ctx context.Context, tx Tx) error { return noteUsedMinutes(ctx, tx, key) })
 }
 
-// interleaved orders items so that the accounts take turns, with at most max of each account.
-func interleaved[T any](items []T, accountOf func(T) uuid.UUID, max int) []T {
+// interleaved orders items so that the accounts take turns, with at most n of each account.
+func interleaved[T any](items []T, accountOf func(T) uuid.UUID, n int) []T {
 	type placed struct {
 		item  T
 		place int
@@ -250,7 +250,7 @@ func interleaved[T any](items []T, accountOf func(T) uuid.UUID, max int) []T {
 	var all []placed
 	for _, item := range items {
 		account := accountOf(item)
-		if ofAccount[account] < max {
+		if ofAccount[account] < n {
 			all = append(all, placed{item, ofAccount[account]})
 			ofAccount[account]++
 		}
@@ -339,8 +339,7 @@ func (p *endPass) recordEnds(ctx context.Context, disconnected, empty []uuid.UUI
 	}
 	for batch := range slices.Chunk(unseen, callBatch) {
 		err := p.db.InTx(ctx, "insert ended calls", func(ctx context.Context, tx Tx) error {
-			_, err := insertCalls(ctx, tx, batch...)
-			return err
+			return insertCalls(ctx, tx, batch...)
 		})
 		if err != nil {
 			return err

@@ -3,6 +3,8 @@ package models
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +26,17 @@ var limitPercents = []struct {
 	percent int64
 	action  Action
 }{{80, ActionLimitApproaching}, {100, ActionLimitReached}}
+
+// noteUsedByKeys is noteUsedMinutes for several keys, in an order in which transactions do not wait
+// for each other.
+func noteUsedByKeys(ctx context.Context, tx Tx, keys map[uuid.UUID]callKey) error {
+	for _, id := range sortedIDs(slices.Collect(maps.Keys(keys))) {
+		if err := noteUsedMinutes(ctx, tx, keys[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // noteUsedMinutes records how much of their minutes a key and its account have used this month,
 // once for each part.

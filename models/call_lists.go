@@ -297,8 +297,7 @@ func (l *callList) insert(ctx context.Context) error {
 	rooms := interleaved(l.rooms, func(call Call) uuid.UUID { return call.AccountID }, maxListedOfAccount)
 	for batch := range slices.Chunk(rooms, callBatch) {
 		err := l.db.InTx(ctx, "insert calls", func(ctx context.Context, tx Tx) error {
-			_, err := insertCalls(ctx, tx, batch...)
-			return err
+			return insertCalls(ctx, tx, batch...)
 		})
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -39,25 +40,41 @@ func (c *Calls) Enabled() bool { return c.liveKit != nil }
 // staleEvent is the age from which the event that a visitor has connected begins no call.
 const staleEvent = time.Minute
 
-// Report records an event of LiveKit. Repeated and late events, in any order, give the same calls.
-// It ignores an event about a key that does not exist.
-func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
+// AccountOf returns the account of a key, or the zero id if the key does not exist.
+func (c *Calls) AccountOf(ctx context.Context, keyID uuid.UUID) (accountID uuid.UUID, err error) {
+	err = c.db.NewSelect().Model((*Key)(nil)).Column("account_id").Where("id = ?", keyID).Scan(ctx, &accountID)
+	return accountID, failed("find the account of a key", noRows(err, nil))
+}
+
+// Report records events of LiveKit in one transaction. Repeated and late events, in any order, give
+// the same calls. It ignores events about keys that do not exist.
+func (c *Calls) Report(ctx context.Context, events ...livekit.Event) error {
+	var keys, agents []uuid.UUID
+	for _, e := range events {
+		keys, agents = append(keys, e.Room.KeyID), append(agents, e.Room.AgentID)
+	}
 	wake := false
-	err := c.db.InTx(ctx, "record an event of a call", func(ctx context.Context, tx Tx) error {
-		access, err := readCallAccess(ctx, tx, tx.db, []uuid.UUID{e.Room.KeyID}, []uuid.UUID{e.Room.AgentID})
+	err := c.db.InTx(ctx, "record events of calls", func(ctx context.Context, tx Tx) error {
+		access, err := readCallAccess(ctx, tx, tx.db, keys, agents)
 		if err != nil {
 			return err
 		}
-		key := access.keys[e.Room.KeyID]
-		if kept, err := tx.keepKeys(ctx, []uuid.UUID{e.Room.KeyID}); err != nil || !kept[key.ID] {
+		kept, err := tx.keepKeys(ctx, keys)
+		if err != nil {
 			return err
 		}
-		call, err := c.report(ctx, tx, e, key.AccountID)
-		if err != nil || call == nil {
+		reports := byRoom(events, access, kept)
+		if err := mergeReports(ctx, tx, reports); err != nil {
 			return err
 		}
-		wake = call.Ending != "" && !e.Left && !e.Finished || call.Open() && (key.limited() || access.denies(call) != "")
-		return noteUsedMinutes(ctx, tx, key)
+		limited := map[uuid.UUID]callKey{}
+		for _, report := range reports {
+			wake = wake || report.wakes(access)
+			if report.call != nil && report.key.limited() {
+				limited[report.key.ID] = report.key
+			}
+		}
+		return noteUsedByKeys(ctx, tx, limited)
 	})
 	if err == nil && wake {
 		c.Wake()
@@ -65,11 +82,38 @@ func (c *Calls) Report(ctx context.Context, e livekit.Event) error {
 	return err
 }
 
-// report merges an event into the call of its room, and returns the call, or nil if the event
-// begins none. If the portal has ended another call in a room of that name, it returns that call.
-func (c *Calls) report(ctx context.Context, tx Tx, e livekit.Event, accountID uuid.UUID) (*Call, error) {
-	stale := tx.Now().Sub(e.CreatedAt) > staleEvent
-	merge := func(call *Call) {
+// roomReport is what events say about a room.
+type roomReport struct {
+	room   livekit.Room
+	key    callKey
+	events []livekit.Event
+
+	call    *Call // nil: the events begin none
+	stopped bool  // somebody has come, although the portal has ended the call in a room of this name
+}
+
+// byRoom returns the reports of events about keys that exist, by the id of the room.
+func byRoom(events []livekit.Event, access callAccess, kept map[uuid.UUID]bool) map[string]*roomReport {
+	reports := map[string]*roomReport{}
+	for _, e := range events {
+		if !kept[e.Room.KeyID] {
+			continue
+		}
+		report := reports[e.Room.ID]
+		if report == nil {
+			report = &roomReport{room: e.Room, key: access.keys[e.Room.KeyID]}
+			reports[e.Room.ID] = report
+		}
+		report.events = append(report.events, e)
+	}
+	return reports
+}
+
+// merge merges the events into a call of the room.
+func (r *roomReport) merge(call *Call, now time.Time) {
+	r.call = call
+	for _, e := range r.events {
+		stale := now.Sub(e.CreatedAt) > staleEvent
 		switch {
 		case e.Finished:
 			call.finish(e.CreatedAt)
@@ -77,31 +121,75 @@ func (c *Calls) report(ctx context.Context, tx Tx, e livekit.Event, accountID uu
 			call.leave(e.Visitor, e.CreatedAt)
 		default:
 			call.join(e.Visitor, stale)
+			r.stopped = r.stopped || call.Ending != ""
 		}
 	}
-	for {
-		calls, err := lockCalls(ctx, tx, "room_id = ?", e.Room.ID)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(calls) > 0:
-			before, call := calls[0], calls[0].clone()
-			merge(&call)
-			return &call, saveCalls(ctx, tx, callChange{&before, &call})
-		case stale || e.Finished:
-			return nil, nil //nolint:nilnil // no call
+}
+
+// wakes reports whether a round may have something to end.
+func (r *roomReport) wakes(access callAccess) bool {
+	return r.stopped || r.call != nil && r.call.Open() && (r.key.limited() || access.denies(r.call) != "")
+}
+
+// begins reports whether an event can begin a call.
+func (r *roomReport) begins(now time.Time) bool {
+	return slices.ContainsFunc(r.events, func(e livekit.Event) bool { return !e.Finished && now.Sub(e.CreatedAt) <= staleEvent })
+}
+
+// mergeReports merges reports, by the id of the room, into the calls of the rooms. It locks calls
+// before it changes totals, as the rounds do.
+func mergeReports(ctx context.Context, tx Tx, reports map[string]*roomReport) error {
+	now := tx.Now()
+	var changes []callChange
+	for waiting := slices.Sorted(maps.Keys(reports)); len(waiting) > 0; {
+		found, err := lockCalls(ctx, tx, "room_id IN (?)", bun.List(waiting))
+		if err != nil {
+			return err
 		}
-		stopped, err := stoppedCalls(ctx, tx, []string{e.Room.Name}, tx.Now())
-		if err != nil || len(stopped) > 0 {
-			return stopped[e.Room.Name], err
+		for i := range found {
+			after := found[i].clone()
+			reports[after.RoomID].merge(&after, now)
+			changes = append(changes, callChange{&found[i], &after})
 		}
-		call := newCall(e.Room, accountID)
-		merge(&call)
-		if inserted, err := insertCalls(ctx, tx, call); err != nil || len(inserted) > 0 {
-			return &call, err
+		waiting = slices.DeleteFunc(waiting, func(room string) bool { return reports[room].call != nil || !reports[room].begins(now) })
+		inserted, err := beginReported(ctx, tx, reports, waiting)
+		if err != nil {
+			return err
 		}
-		// Another transaction has inserted the call in the meantime.
+		changes = append(changes, inserted...)
+		// Another transaction may have inserted some of the calls in the meantime.
+		waiting = slices.DeleteFunc(waiting, func(room string) bool { return reports[room].call != nil || reports[room].stopped })
 	}
+	return saveCalls(ctx, tx, changes...)
+}
+
+// beginReported inserts the calls that reports about these rooms begin. The reports whose rooms have
+// another call by now get none.
+func beginReported(ctx context.Context, tx Tx, reports map[string]*roomReport, rooms []string) ([]callChange, error) {
+	var names []string
+	for _, room := range rooms {
+		names = append(names, reports[room].room.Name)
+	}
+	stopped, err := stoppedCalls(ctx, tx, names, tx.Now())
+	if err != nil {
+		return nil, err
+	}
+	var begun []Call
+	for _, room := range rooms {
+		report := reports[room]
+		if report.stopped = stopped[report.room.Name] != nil; report.stopped {
+			continue
+		}
+		call := newCall(report.room, report.key.AccountID)
+		report.merge(&call, tx.Now())
+		report.call = nil
+		begun = append(begun, call)
+	}
+	inserted, err := insertRows(ctx, tx, begun)
+	for _, change := range inserted {
+		reports[change.after.RoomID].call = change.after
+	}
+	return inserted, err
 }
 
 // stoppedCalls returns the calls that the portal has ended, or is about to end, in rooms of these
@@ -143,49 +231,61 @@ func lockCalls(ctx context.Context, tx Tx, where string, args ...any) ([]Call, e
 	return calls, tx.db.locked(query, "UPDATE").Scan(ctx)
 }
 
-// insertCalls inserts calls whose rooms have none yet, unless their keys were deleted, and returns
-// the ids of those.
-func insertCalls(ctx context.Context, tx Tx, calls ...Call) (inserted []uuid.UUID, err error) {
+// insertCalls inserts calls whose rooms have none yet, unless their keys were deleted.
+func insertCalls(ctx context.Context, tx Tx, calls ...Call) error {
 	var keys []uuid.UUID
 	for _, call := range calls {
 		keys = append(keys, call.KeyID)
 	}
 	if err := tx.lockAccountsTable(ctx, calls[0].AccountID); err != nil {
-		return nil, err
+		return err
 	}
 	kept, err := tx.keepKeys(ctx, keys)
-	calls = slices.DeleteFunc(calls, func(call Call) bool { return !kept[call.KeyID] })
-	if err != nil || len(calls) == 0 {
-		return nil, err
+	if err != nil {
+		return err
+	}
+	inserted, err := insertRows(ctx, tx, slices.DeleteFunc(calls, func(call Call) bool { return !kept[call.KeyID] }))
+	if err != nil {
+		return err
+	}
+	return saveCalls(ctx, tx, inserted...)
+}
+
+// insertRows inserts the rows of calls whose rooms have none yet, and returns those. The caller saves
+// these changes.
+func insertRows(ctx context.Context, tx Tx, calls []Call) (inserted []callChange, err error) {
+	if len(calls) == 0 {
+		return nil, nil
 	}
 	for i := range calls {
 		calls[i].Unrecorded = !calls[i].Open() && calls[i].EndReason.byAccess()
 	}
-	err = tx.NewInsert().Model(&calls).On("CONFLICT (room_id) DO NOTHING").Returning("id").Scan(ctx, &inserted)
+	// In this order transactions do not wait for each other.
+	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.RoomID, b.RoomID) })
+	var ids []uuid.UUID
+	err = tx.NewInsert().Model(&calls).On("CONFLICT (room_id) DO NOTHING").Returning("id").Scan(ctx, &ids)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	var changes []callChange
 	for i := range calls {
-		if slices.Contains(inserted, calls[i].ID) {
-			changes = append(changes, callChange{nil, &calls[i]})
+		if slices.Contains(ids, calls[i].ID) {
+			inserted = append(inserted, callChange{nil, &calls[i]})
 		}
 	}
-	if err := announce(ctx, tx, changes); err != nil {
-		return inserted, err
-	}
-	return inserted, addCallTotals(ctx, tx, changes)
+	return inserted, nil
 }
 
 // callChange is a call before and after a change; before is nil for a new one.
 type callChange struct{ before, after *Call }
 
-// saveCalls writes changed calls and corrects the totals.
+// saveCalls writes changed calls, queues their events and corrects the totals.
 func saveCalls(ctx context.Context, tx Tx, changes ...callChange) error {
-	changes = slices.DeleteFunc(changes, func(c callChange) bool { return reflect.DeepEqual(*c.before, *c.after) })
+	changes = slices.DeleteFunc(changes, func(c callChange) bool { return c.before != nil && reflect.DeepEqual(*c.before, *c.after) })
 	for _, change := range changes {
 		call := change.after
 		switch {
+		case change.before == nil:
+			continue
 		case call.Open():
 			call.Unrecorded = false
 		case change.before.Open():

@@ -437,6 +437,10 @@ func TestCallsWhileLiveKitIsAway(t *testing.T) {
 		})
 		cut := time.Now()
 		f.listed(t, c, 2)
+		eventually(t, "LiveKit has noticed that the visitor has left", func() bool {
+			rooms := modelstest.Value(server.Portal().Rooms(t.Context()))(t)
+			return len(slices.DeleteFunc(rooms, func(room livekit.Room) bool { return room.KeyID != key.ID || room.Empty })) == 1
+		})
 		link.Cut(false)
 		f.expectEnd(t, ends)
 		for _, call := range f.listed(t, c, 0) {

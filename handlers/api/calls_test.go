@@ -124,6 +124,29 @@ func TestEventsOfAKeyAreLimited(t *testing.T) {
 	event(key).is(http.StatusServiceUnavailable)
 }
 
+// The calls of one account use up no time of others, with however many keys.
+func TestEventsOfAnAccountAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newService(t, modelstest.SQLiteURL(t), withVector)
+	c, other := s.customer(), s.customer()
+	event := func(c customer, key uuid.UUID) answer {
+		body := fmt.Sprintf(`{"event":"room_finished","room":{"sid":"RM_1","name":"%s_%s_1"},"createdAt":"%d"}`, c.agent.ID, key, s.clock.Now().Unix())
+		return s.event(body, eventToken(body, vectorSecret, s.clock.Now(), func(jwt.MapClaims) {}))
+	}
+	for range 4 {
+		key, _, err := s.store.Keys.Generate(t.Context(), c.accountID, models.NewKey{Label: "voice", FormID: uuid.New()}, models.Operator())
+		modelstest.Must(t, err)
+		for range 500 {
+			event(c, key.ID).is(http.StatusOK)
+		}
+	}
+	event(c, c.key.ID).is(http.StatusServiceUnavailable)
+	event(other, other.key.ID).is(http.StatusOK)
+	s.clock.Advance(time.Second / 200)
+	event(c, c.key.ID).is(http.StatusOK)
+	event(c, c.key.ID).is(http.StatusServiceUnavailable)
+}
+
 func TestOperatorsListAndEndCalls(t *testing.T) {
 	eachChanged(t, withVector, func(t *testing.T, s *service, c customer) {
 		now := s.clock.Now().UTC().Truncate(time.Second)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
@@ -17,24 +19,37 @@ import (
 const (
 	// maxEvent is the largest body of LiveKit's webhooks, in bytes.
 	maxEvent = 64 << 10
-	// eventSlots is how many events use the database at the same time.
+	// eventSlots is how many events look up their account at the same time.
 	eventSlots = 4
+	// maxEventKeys limits the keys whose accounts are remembered.
+	maxEventKeys = 10_000
 )
 
-// eventsOfKey limits the events of the calls of one key. LiveKit sends refused ones again, and the
-// lists of rooms show what it gives up.
-var eventsOfKey = middleware.RateLimit{PerSecond: 50, Burst: 500}
+// eventsOfKey and eventsOfAccount limit the events of the calls of one key and of one account.
+// LiveKit sends refused ones again, and the lists of rooms show what it gives up.
+var (
+	eventsOfKey     = middleware.RateLimit{PerSecond: 50, Burst: 500}
+	eventsOfAccount = middleware.RateLimit{PerSecond: 200, Burst: 2000}
+)
 
 // callEvents has the endpoint for LiveKit's webhooks.
 type callEvents struct {
 	*site
 
-	slots middleware.Slots
-	limit *middleware.Limiter // of the events of each key
+	slots     middleware.Slots
+	ofKey     *middleware.Limiter
+	ofAccount *middleware.Limiter
+	queue     *eventQueue
+
+	mu       sync.Mutex
+	accounts map[uuid.UUID]uuid.UUID // by their keys: a key stays with its account
 }
 
 func newCallEvents(s *site) *callEvents {
-	return &callEvents{site: s, slots: middleware.NewSlots(eventSlots), limit: middleware.NewLimiter(eventsOfKey, s.Now)}
+	return &callEvents{
+		site: s, slots: middleware.NewSlots(eventSlots), ofKey: middleware.NewLimiter(eventsOfKey, s.Now),
+		ofAccount: middleware.NewLimiter(eventsOfAccount, s.Now), queue: newEventQueue(s.Store.Calls.Report), accounts: map[uuid.UUID]uuid.UUID{},
+	}
 }
 
 // create records an event that the LiveKit server has signed. It reads no body without a valid
@@ -74,17 +89,48 @@ func (e *callEvents) receive(c *gin.Context) error {
 	return send(c, http.StatusOK, struct{}{}, err)
 }
 
-// report records an event in a slot.
+// report records an event of a key that exists.
 func (e *callEvents) report(c *gin.Context, event livekit.Event) error {
-	if _, wait := e.limit.Take(event.Room.KeyID); wait > 0 {
+	if _, wait := e.ofKey.Take(event.Room.KeyID); wait > 0 {
 		return problem.Unavailable(errTooManyEvents)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), e.Store.Timeout())
 	defer cancel()
-	return e.slots.RunWhenFree(ctx, func() error { return e.Store.Calls.Report(ctx, event) })
+	account, err := e.accountOf(ctx, event.Room.KeyID)
+	if err != nil || account == uuid.Nil {
+		return err
+	}
+	if _, wait := e.ofAccount.Take(account); wait > 0 {
+		return problem.Unavailable(errTooManyEvents)
+	}
+	return e.queue.report(ctx, account, event)
 }
 
-var errTooManyEvents = fmt.Errorf("%w report events of calls of one key", models.ErrBusy)
+var errTooManyEvents = fmt.Errorf("%w report events of calls of one key or account", models.ErrBusy)
+
+// accountOf returns the account of a key, or the zero id if the key does not exist.
+func (e *callEvents) accountOf(ctx context.Context, key uuid.UUID) (account uuid.UUID, err error) {
+	e.mu.Lock()
+	account, known := e.accounts[key]
+	e.mu.Unlock()
+	if known {
+		return account, nil
+	}
+	err = e.slots.RunWhenFree(ctx, func() error {
+		account, err = e.Store.Calls.AccountOf(ctx, key)
+		return err
+	})
+	if err != nil || account == uuid.Nil {
+		return account, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.accounts) >= maxEventKeys {
+		clear(e.accounts)
+	}
+	e.accounts[key] = account
+	return account, nil
+}
 
 // eventError returns the response to the errors of package livekit.
 func eventError(err error) error {
