@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"portal/models"
 	"portal/models/livekit"
 	"portal/models/modelstest"
@@ -159,5 +161,38 @@ func TestAnEndedCallStaysEnded(t *testing.T) {
 		if len(calls) != 1 || calls[0].EndReason != models.EndedInPortal {
 			t.Errorf("%d calls, the first one ended by %s", len(calls), calls[0].EndReason)
 		}
+	})
+}
+
+// The times in an event or a list can be wrong. No call is older than calls are kept, or longer.
+func TestImpossibleTimesOfCalls(t *testing.T) {
+	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
+		ctx, now := t.Context(), time.Now().UTC().Truncate(time.Second)
+		for n, at := range []time.Time{{}, time.Unix(1, 0), time.Unix(1<<40, 0), now.Add(-100 * models.Day), now.AddDate(1, 0, 0)} {
+			event := joined(l.agent, l.key, 10*n)
+			event.Visitor.JoinedAt = at
+			must(t, l.Calls.Report(ctx, event))
+			event = left(joined(l.agent, l.key, 10*n+1), now, "CLIENT_INITIATED")
+			event.Visitor.JoinedAt = at
+			must(t, l.Calls.Report(ctx, event))
+			event = left(joined(l.agent, l.key, 10*n+2), at, "CLIENT_INITIATED")
+			must(t, l.Calls.Report(ctx, event))
+			event = joined(l.agent, l.key, 10*n+3)
+			event.Room.CreatedAt, event.Visitor.JoinedAt = now.Add(-time.Minute), now.Add(-time.Hour)
+			must(t, l.Calls.Report(ctx, event))
+		}
+		l.checkCount(t, 0, "SELECT count(*) FROM calls WHERE started_at < ? OR started_at > ? OR ended_at < started_at OR ended_at > ?",
+			now.Add(-10*time.Minute), now.Add(time.Minute), now.Add(time.Minute))
+		if used := modelstest.Value(l.Calls.Used(ctx, l.customer.ID, uuid.Nil))(t); used.Seconds > 1000 {
+			t.Errorf("%d seconds", used.Seconds)
+		}
+		old := joined(l.agent, l.key, 100).Room
+		old.CreatedAt = time.Unix(1, 0)
+		l.server.Set(map[livekit.Room]int{old: 1})
+		eventually(t, "the list begins the call", func() bool {
+			l.exec(t, "UPDATE call_rounds SET listed_at = NULL, lease_until = checked_at")
+			must(t, errOf(l.RunRound(ctx)))
+			return l.count(t, "SELECT count(*) FROM calls WHERE room_id = ? AND started_at > ?", old.ID, now.Add(-time.Minute)) == 1
+		})
 	})
 }

@@ -258,7 +258,7 @@ func (l *callList) readAccess(ctx context.Context, rooms []livekit.Room) error {
 // one, and stopped means that the portal has ended a call in a room of its name.
 func (l *callList) place(room livekit.Room, call *Call, stopped bool, now time.Time) {
 	unseen := newCall(room, l.access.keys[room.KeyID].AccountID)
-	unseen.StartedAt = room.CreatedAt
+	unseen.StartedAt = plausibleTime(room.CreatedAt, now)
 	denied := l.access.denies(&unseen)
 	switch {
 	case call != nil && call.Open(): // it has begun since

@@ -114,7 +114,7 @@ func (r *roomReport) merge(call *Call, now time.Time) {
 	r.call = call
 	for _, e := range r.events {
 		stale := now.Sub(e.CreatedAt) > staleEvent
-		switch {
+		switch e = plausible(e, now); {
 		case e.Finished:
 			call.finish(e.CreatedAt)
 		case e.Left:
@@ -134,6 +134,30 @@ func (r *roomReport) wakes(access callAccess) bool {
 // begins reports whether an event can begin a call.
 func (r *roomReport) begins(now time.Time) bool {
 	return slices.ContainsFunc(r.events, func(e livekit.Event) bool { return !e.Finished && now.Sub(e.CreatedAt) <= staleEvent })
+}
+
+// plausible returns an event with times that it can have: a signed event can have others, and no
+// call is older than calls are kept.
+func plausible(e livekit.Event, now time.Time) livekit.Event {
+	e.CreatedAt = plausibleTime(e.CreatedAt, now)
+	if e.Finished {
+		return e
+	}
+	joined := plausibleTime(e.Visitor.JoinedAt, e.CreatedAt)
+	if created := plausibleTime(e.Room.CreatedAt, e.CreatedAt); created.Equal(e.Room.CreatedAt) && joined.Before(created.Add(-maxClockSkew)) {
+		joined = e.CreatedAt
+	}
+	e.Visitor.JoinedAt = joined
+	return e
+}
+
+// plausibleTime returns when a call began or ended according to LiveKit, or now if that cannot be,
+// even if its clock is wrong.
+func plausibleTime(at, now time.Time) time.Time {
+	if at.After(now.Add(time.Hour)) || at.Before(now.Add(-CallsKept)) {
+		return now
+	}
+	return at
 }
 
 // mergeReports merges reports, by the id of the room, into the calls of the rooms. It locks calls
