@@ -9,8 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"code.dny.dev/ssrf"
+	"golang.org/x/net/idna"
 )
 
 var (
@@ -43,12 +46,13 @@ func (g *Guard) CheckURL(text string) (message string) {
 	}
 	parsed, err := url.Parse(text)
 	host := ""
-	if err == nil {
-		host = parsed.Hostname()
+	// A host that is percent-encoded in the text is not in it.
+	if err == nil && strings.Contains(text, parsed.Host) {
+		host = asciiHost(parsed.Hostname())
 	}
 	address, notLiteral := netip.ParseAddr(host)
 	switch {
-	case err != nil || host == "" || !isPort(portOf(parsed)) || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+	case host == "" || !isPort(portOf(parsed)) || strings.ContainsFunc(text, isUnseen):
 		return "Enter a URL, such as https://example.com/webhooks."
 	case parsed.User != nil:
 		return "The URL must not have a user name or a password."
@@ -56,12 +60,32 @@ func (g *Guard) CheckURL(text string) (message string) {
 		return "The URL must not have a fragment (#)."
 	case parsed.Scheme != "https" && (parsed.Scheme != "http" || !g.allowsHTTP(host, address)):
 		return "The URL must begin with https://."
-	case g.isBase(parsed):
+	case g.isBase(host, parsed):
 		return "The URL leads to the portal itself."
 	case notLiteral == nil && g.check(address) != nil, notLiteral != nil && isNumber(host):
 		return "The portal does not send webhooks to this address."
 	}
 	return ""
+}
+
+// isUnseen reports whether a character is white space, invisible or none, or changes the order of
+// others.
+func isUnseen(r rune) bool {
+	return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) || r == '\u2800' || // the blank of Braille
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// asciiHost returns a host in the form in which net/http resolves it. It returns "" if there is
+// none, or if a host in ASCII alone is written with other characters, such as full-width digits.
+func asciiHost(host string) string {
+	if !strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return host
+	}
+	ascii, err := idna.Lookup.ToASCII(host)
+	if err != nil || !strings.Contains(ascii, "xn--") {
+		return ""
+	}
+	return ascii
 }
 
 // isNumber reports whether browsers and other programs read a host that is no [netip.Addr] as an
@@ -81,9 +105,9 @@ func (g *Guard) allowsHTTP(host string, address netip.Addr) bool {
 		slices.ContainsFunc(g.Networks, func(n netip.Prefix) bool { return n.Addr().IsLoopback() })
 }
 
-// isBase reports whether a URL has the host and port of the portal's own.
-func (g *Guard) isBase(u *url.URL) bool {
-	return g.BaseURL != nil && strings.EqualFold(strings.TrimSuffix(u.Hostname(), "."), g.BaseURL.Hostname()) && portOf(u) == portOf(g.BaseURL)
+// isBase reports whether a URL with this host in ASCII has the host and port of the portal's own.
+func (g *Guard) isBase(host string, u *url.URL) bool {
+	return g.BaseURL != nil && strings.EqualFold(strings.TrimSuffix(host, "."), asciiHost(g.BaseURL.Hostname())) && portOf(u) == portOf(g.BaseURL)
 }
 
 func portOf(u *url.URL) string {

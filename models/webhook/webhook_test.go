@@ -107,3 +107,26 @@ func TestAllowedNetworks(t *testing.T) {
 		}
 	}
 }
+
+// A host in other characters than it is resolved with is the same host. Nobody can tell from the
+// text where a URL with invisible characters leads.
+func TestHostsInOtherCharacters(t *testing.T) {
+	base, _ := url.Parse("https://b\u00fccher.example")
+	guard := &webhook.Guard{BaseURL: base}
+	for text, allowed := range map[string]bool{
+		"https://m\u00fcller.example/": true, "https://example.com/\u6771\u4eac?q=\u6771": true, "https://xn--mller-kva.example/": true,
+		"https://b\u00fccher.example/": false, "https://B\u00dcCHER.example./": false, "https://xn--bcher-kva.example/": false, "https://bu\u0308cher.example/": false,
+		"https://xn--bcher-kva.example:8443/": true,
+		// Full-width digits and letters, an ideographic full stop, and digits in circles.
+		"https://\uff11\uff12\uff17.0.0.1/": false, "https://127\u30020\u30020\u30021/": false, "https://\u2460\u2461\u2466.0.0.1/": false, "https://\uff11\uff12\uff17\uff0e1/": false,
+		"https://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/": false, "https://\uff4c\uff4f\uff43\uff41\uff4c\uff48\uff4f\uff53\uff54/": false, "https://\uff45xample.com/": false,
+		"https://m\u00fcller.\uff11\uff12\uff17/": false, "https://m%C3%BCller.example/": false, "https://\u2100.example/": false,
+		"https://exam\u200bple.com/": false, "https://exam%E2%80%8Bple.com/": false, "https://exam\u00adple.com/": false, "https://example.com\u202e/": false,
+		"https://example.com/\u202egpj.exe": false, "https://example.com/x\u200b": false, "https://example.com/\u2066x\u2069": false, "https://example.com/\ufeff": false,
+		"https://example.com/?\u3164": false, "https://example.com/\u0085": false, "https://example.com/\xff": false, "https://example.com/\u00a0": false,
+	} {
+		if message := guard.CheckURL(text); (message == "") != allowed {
+			t.Errorf("%+q: %q", text, message)
+		}
+	}
+}
