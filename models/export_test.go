@@ -141,3 +141,6 @@ func (s *Store) RecordAt(ctx context.Context, accountID uuid.UUID, skew, pause t
 	})
 	return id, err
 }
+
+// MaxPassedOver is the number of deliveries that a claim passes over.
+const MaxPassedOver = maxPassedOver

@@ -106,21 +106,95 @@ func TestCallsOfAKeyWithAnAgentHaveAnIndex(t *testing.T) {
 	}
 }
 
-// keysRead returns how many keys the busiest part of a statement reads. With SQLite, it is the
-// number of all keys if the part reads all of an account.
-func (f *fixture) keysRead(t *testing.T, statement string) (most int) {
+// A claim does not look at endpoints where nothing is due, nor does one endpoint's backlog hide the
+// delivery of another.
+func TestClaimsDoNotLookAtIdleEndpoints(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, now := t.Context(), f.clock.Now()
+		seen := &queryLog{}
+		s := f.open(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
+		insert := func(rows any) {
+			t.Helper()
+			must(t, errOf(f.db.NewInsert().Model(rows).Exec(ctx)))
+		}
+		endpoints := make([]models.Endpoint, 300)
+		c := f.customer(t)
+		for i := range endpoints {
+			endpoints[i] = models.Endpoint{ID: newID(), AccountID: c.ID, URL: "https://example.com/", Groups: []models.EventGroup{models.GroupKeys}, CreatedAt: now, KeyID: make([]byte, 8), Secret: []byte{}}
+		}
+		insert(&endpoints)
+		busy, other := endpoints[10], endpoints[20]
+		wait := func(e models.Endpoint, n int, due time.Time) {
+			t.Helper()
+			for range n / 500 {
+				deliveries := make([]models.Delivery, 500)
+				for i := range deliveries {
+					deliveries[i] = models.Delivery{EndpointID: e.ID, EventID: newID(), Event: models.EventTest, AccountID: e.AccountID, CreatedAt: now, DueAt: &due}
+				}
+				insert(&deliveries)
+			}
+			f.exec(t, "ANALYZE webhook_deliveries")
+		}
+		claim := func(want models.Endpoint, turn models.Turn) {
+			t.Helper()
+			seen.all = nil
+			content, err := s.Watched(seen).Webhooks.Claim(ctx, turn)
+			if err != nil || content.EndpointID != want.ID {
+				t.Errorf("claimed for %s, want %s, error %v", content.EndpointID, want.ID, err)
+			}
+			for _, statement := range seen.all {
+				if n := f.endpointsRead(t, statement); n > 5 {
+					t.Errorf("it reads %d endpoints: %s", n, statement)
+				}
+			}
+		}
+		wait(endpoints[30], 500, now.Add(time.Hour)) // for a retry
+		wait(busy, 500, now.Add(-time.Hour))
+		claim(busy, models.Turn{})
+		wait(other, 500, now.Add(-time.Minute))
+		claim(busy, models.Turn{})
+		for _, backlog := range []int{0, models.MaxPassedOver} {
+			wait(busy, backlog, now.Add(-time.Hour))
+			claim(other, models.Turn{Served: []uuid.UUID{busy.ID}})
+			claim(other, models.Turn{Endpoints: []uuid.UUID{busy.ID}, Served: []uuid.UUID{other.ID}})
+			claim(busy, models.Turn{Served: []uuid.UUID{busy.ID, other.ID}})
+			for _, turn := range []models.Turn{{Endpoints: []uuid.UUID{busy.ID, other.ID}}, {Accounts: []uuid.UUID{c.ID}}} {
+				if _, err := s.Webhooks.Claim(ctx, turn); !errors.Is(err, models.ErrNoDelivery) {
+					t.Errorf("%+v: %v", turn, err)
+				}
+			}
+		}
+	})
+}
+
+// endpointsRead returns how many endpoints the busiest part of a statement reads.
+func (f *fixture) endpointsRead(t *testing.T, statement string) int {
+	t.Helper()
+	return f.rowsRead(t, statement, "webhook_endpoints", func(step string) bool { return strings.HasPrefix(step, "SCAN endpoint") })
+}
+
+// keysRead returns how many keys the busiest part of a statement reads, or all keys if it reads all
+// of an account.
+func (f *fixture) keysRead(t *testing.T, statement string) int {
+	t.Helper()
+	return f.rowsRead(t, statement, "api_keys", func(step string) bool {
+		return strings.Contains(step, "INDEX api_keys_account (account_id=?)") || strings.HasPrefix(step, "SCAN api_key")
+	})
+}
+
+// rowsRead returns how many rows of a table the busiest part of a statement reads. With SQLite, it
+// is the number of all if there is a step that reads too many.
+func (f *fixture) rowsRead(t *testing.T, statement, table string, tooMany func(step string) bool) (most int) {
 	t.Helper()
 	if !f.postgres() {
-		if slices.ContainsFunc(f.sqlitePlan(t, statement), func(step string) bool {
-			return strings.Contains(step, "INDEX api_keys_account (account_id=?)") || strings.HasPrefix(step, "SCAN api_key")
-		}) {
-			return f.count(t, "SELECT count(*) FROM api_keys")
+		if slices.ContainsFunc(f.sqlitePlan(t, statement), tooMany) {
+			return f.count(t, "SELECT count(*) FROM "+table)
 		}
 		return 0
 	}
-	f.exec(t, "ANALYZE api_keys")
+	f.exec(t, "ANALYZE "+table)
 	f.postgresPlan(t, "EXPLAIN (ANALYZE, FORMAT JSON) "+statement).each(false, func(node plan, _ bool) {
-		if node.Table == "api_keys" {
+		if node.Table == table {
 			most = max(most, int((node.Rows+node.Removed)*node.Loops))
 		}
 	})
@@ -292,8 +366,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 // smallTables do not grow with the number of customers or with time.
 var smallTables = []string{"auth_epoch", "call_rounds", "outbox"}
 
-// smallIndexes have only rows of what goes on now, or of enabled or just removed webhooks.
-var smallIndexes = regexp.MustCompile("webhook_endpoints_enabled|webhook_endpoints_removed|calls_open|calls_unsettled|calls_unrecorded|api_keys_limited|accounts_limited")
+// smallIndexes have only rows of what goes on now, or of webhooks that were just removed.
+var smallIndexes = regexp.MustCompile("webhook_endpoints_removed|calls_open|calls_unsettled|calls_unrecorded|api_keys_limited|accounts_limited")
 
 // scans returns the parts of a statement's plan that read a whole table.
 func (f *fixture) scans(t *testing.T, statement string) []string {

@@ -35,6 +35,9 @@ const (
 
 	// maxWaiting is the number of an account's deliveries that wait. Beyond it the oldest fail.
 	maxWaiting = 10_000
+	// maxPassedOver is the number of deliveries that are due and may be passed over for the next
+	// one.
+	maxPassedOver = 10_000
 	// deliveriesKept is how long deliveries are kept for the page.
 	deliveriesKept = 30 * Day
 	// deliveryLease is how long a claimed delivery belongs to one instance. It is longer than

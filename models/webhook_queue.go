@@ -2,9 +2,12 @@ package models
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,16 +24,8 @@ type Turn struct {
 }
 
 // Claim leases the delivery that is due at the endpoint whose turn it is, of several the one that
-// has waited longest, and returns what to send. If something is due, it looks at one row of each
-// enabled endpoint, however many wait. If nothing is due, the error is [ErrNoDelivery].
+// has waited longest, and returns what to send. If nothing is due, the error is [ErrNoDelivery].
 func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryContent, err error) {
-	due, err := w.db.NewSelect().Model((*Delivery)(nil)).Where("delivery.due_at <= ?", w.db.Now()).Exists(ctx)
-	if err == nil && !due {
-		err = ErrNoDelivery
-	}
-	if err != nil {
-		return content, failed("claim a delivery", err)
-	}
 	endpoint, err := w.nextEndpoint(ctx, turn)
 	if err != nil {
 		return content, failed("claim a delivery", noRows(err, ErrNoDelivery))
@@ -64,20 +59,63 @@ func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryConten
 }
 
 // nextEndpoint returns the enabled endpoint whose turn it is and whose delivery has been due
-// longest.
+// longest. It looks at the deliveries that are due, and passes over those of endpoints that are
+// left out or come last. If these are too many, it looks at one delivery of each endpoint that has
+// one waiting. So it never looks at idle endpoints.
 func (w *Webhooks) nextEndpoint(ctx context.Context, turn Turn) (endpoint Endpoint, err error) {
-	oldest := w.db.NewSelect().Model((*Delivery)(nil)).ColumnExpr("min(delivery.due_at)").Where("delivery.endpoint_id = endpoint.id AND delivery.due_at IS NOT NULL")
-	query := w.db.NewSelect().Model(&endpoint).Where("endpoint.disabled_at IS NULL AND (?) <= ?", oldest, w.db.Now()).Limit(1)
-	if len(turn.Endpoints) > 0 {
-		query = query.Where("endpoint.id NOT IN (?)", bun.List(turn.Endpoints))
+	until, many := w.db.Now(), true
+	err = w.db.NewSelect().Model((*Delivery)(nil)).Column("due_at").Where("delivery.due_at <= ?", until).
+		OrderExpr("delivery.due_at").Offset(maxPassedOver).Limit(1).Scan(ctx, &until)
+	if errors.Is(err, sql.ErrNoRows) {
+		many, err = false, nil
 	}
-	if len(turn.Accounts) > 0 {
-		query = query.Where("endpoint.account_id NOT IN (?)", bun.List(turn.Accounts))
+	if err != nil {
+		return endpoint, err
 	}
+	due := func(left []uuid.UUID) *bun.SelectQuery {
+		// Not a join, so that no planner begins with the endpoints.
+		disabled := w.db.NewSelect().Model((*Endpoint)(nil)).Column("disabled_at").Where("endpoint.id = delivery.endpoint_id")
+		first := w.db.NewSelect().Model((*Delivery)(nil)).Column("endpoint_id").
+			Where("delivery.due_at <= ? AND (?) IS NULL", until, disabled).OrderExpr("delivery.due_at, delivery.endpoint_id").Limit(1)
+		first = except(first, "delivery.endpoint_id", left, "delivery.account_id", turn.Accounts)
+		return w.db.NewSelect().Model(&endpoint).Where("endpoint.id = (?)", first)
+	}
+	if err = due(slices.Concat(turn.Endpoints, turn.Served)).Scan(ctx); !errors.Is(err, sql.ErrNoRows) {
+		return endpoint, err
+	}
+	if !many {
+		return endpoint, due(turn.Endpoints).Scan(ctx)
+	}
+	query := w.db.NewSelect().Model(&endpoint).ModelTableExpr("(?) AS waiting CROSS JOIN webhook_endpoints AS endpoint", w.eachWaiting()).
+		Where("endpoint.id = waiting.endpoint_id AND endpoint.disabled_at IS NULL AND waiting.due_at <= ?", w.db.Now()).Limit(1)
+	query = except(query, "endpoint.id", turn.Endpoints, "endpoint.account_id", turn.Accounts)
 	if len(turn.Served) > 0 {
 		query = query.OrderExpr("CASE WHEN endpoint.id IN (?) THEN 1 ELSE 0 END", bun.List(turn.Served))
 	}
-	return endpoint, query.OrderExpr("(?)", oldest).Scan(ctx)
+	return endpoint, query.OrderExpr("waiting.due_at, endpoint.id").Scan(ctx)
+}
+
+// except leaves these endpoints and accounts out of a query with columns for them.
+func except(query *bun.SelectQuery, endpointColumn string, endpoints []uuid.UUID, accountColumn string, accounts []uuid.UUID) *bun.SelectQuery {
+	if len(endpoints) > 0 {
+		query = query.Where("? NOT IN (?)", bun.Ident(endpointColumn), bun.List(endpoints))
+	}
+	if len(accounts) > 0 {
+		query = query.Where("? NOT IN (?)", bun.Ident(accountColumn), bun.List(accounts))
+	}
+	return query
+}
+
+// eachWaiting returns the query for the endpoints with a delivery that waits, and when the first of
+// each is due. An index has them in order, and each step leads from one to the next.
+func (w *Webhooks) eachWaiting() *bun.SelectQuery {
+	next := func() *bun.SelectQuery {
+		return w.db.NewSelect().Model((*Delivery)(nil)).Column("endpoint_id").Where("delivery.due_at IS NOT NULL").OrderExpr("delivery.endpoint_id").Limit(1)
+	}
+	each := w.db.NewSelect().ColumnExpr("(?) AS endpoint_id", next()).
+		UnionAll(w.db.NewSelect().ColumnExpr("(?)", next().Where("delivery.endpoint_id > each.endpoint_id")).TableExpr("each").Where("each.endpoint_id IS NOT NULL"))
+	first := w.db.NewSelect().Model((*Delivery)(nil)).ColumnExpr("min(delivery.due_at)").Where("delivery.endpoint_id = each.endpoint_id AND delivery.due_at IS NOT NULL")
+	return w.db.NewSelect().WithRecursive("each", each).ColumnExpr("endpoint_id, (?) AS due_at", first).TableExpr("each")
 }
 
 // openSecrets returns the secrets that sign, or none if they cannot be decrypted.
