@@ -181,7 +181,7 @@ func (s *system) dump(t *testing.T) []string {
 	for _, listed := range tables {
 		table := listed["name"].(string)
 		switch table {
-		case "auth_epoch", "api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage", "api_key_sources", "api_key_refusals", "api_key_agents":
+		case "auth_epoch", "api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage", "api_key_days", "api_key_sources", "api_key_refusals", "api_key_agents":
 			continue
 		}
 		for _, row := range s.rows(t, "SELECT * FROM "+table) {

@@ -55,6 +55,7 @@ var columns = map[string]map[fate]string{
 	"api_key_last_uses":    {kept: "api_key_id used_at hour requests refusals"},
 	"api_key_hourly_usage": {kept: "api_key_id hour requests refusals"},
 	"api_key_daily_usage":  {kept: "api_key_id day requests refusals"},
+	"api_key_days":         {kept: "account_id day api_key_id"},
 	"api_key_sources":      {kept: "api_key_id day requests first_seen last_seen", ofOthers: "address client"},
 	"api_key_refusals":     {kept: "api_key_id id at reason route request_id", ofOthers: "address client"},
 	"api_key_agents":       {kept: "api_key_id agent_id used_at"},

@@ -194,6 +194,7 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 	}
 	const ofAccount = "account_id = ?"
 	err = e.deleteRows(ctx, row.AccountID,
+		expiredRows{table: "api_key_days", key: "account_id, day, api_key_id", where: ofAccount},
 		expiredRows{table: "calls", key: "id", where: ofAccount},
 		expiredRows{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id = ?"},
 		expiredRows{table: "call_totals", key: "subject_id, day", where: "subject_id = ?"},

@@ -70,38 +70,55 @@ type DayPage struct {
 // Days returns a page of the usage of the account's keys in the last 90 days, by day and key, the
 // oldest first. Days without usage are left out, and the last half a second may be missing.
 func (k *Keys) Days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]KeyDay, error) {
-	first := k.db.Now().Add(-keyDaysKept).Truncate(Day).Add(Day)
-	for _, later := range []time.Time{page.From, page.After.Day} {
-		if later.After(first) {
-			first = later
-		}
-	}
-	days := func(table string, key, day any, counts string) *bun.SelectQuery {
-		query := k.db.NewSelect().TableExpr(table).ColumnExpr("? AS day, ? AS key_id", day, key).ColumnExpr(counts).
-			Join("JOIN api_keys AS k ON k.id = ?", key).
-			Where("k.account_id = ? AND ? >= ?", accountID, day, first)
-		if page.KeyID != uuid.Nil {
-			query = query.Where("k.id = ?", page.KeyID)
-		}
-		if !page.Until.IsZero() {
-			query = query.Where("? < ?", day, page.Until)
-		}
-		return query
-	}
-	past := days("api_key_daily_usage AS past", bun.Ident("past.api_key_id"), bun.Ident("past.day"),
-		"past.requests, past.refusals AS refusals, 0 AS calls, 0 AS seconds")
-	current := days("api_key_last_uses AS used", bun.Ident("used.api_key_id"), k.db.dayOf("used.hour"), "used.requests, used.refusals, 0, 0").
-		Where("used.hour IS NOT NULL")
-	calls := days("call_totals AS total", bun.Ident("total.subject_id"), bun.Ident("total.day"), "0, 0, total.calls, total.seconds")
 	found := []KeyDay{}
-	query := k.db.NewSelect().TableExpr("(?) AS part", past.UnionAll(current).UnionAll(calls)).
-		ColumnExpr("part.day, part.key_id, CAST(sum(part.requests) AS bigint) AS requests, CAST(sum(part.refusals) AS bigint) AS refusals").
-		ColumnExpr("CAST(sum(part.calls) AS bigint) AS calls, CAST(sum(part.seconds) AS bigint) AS seconds").
-		GroupExpr("part.day, part.key_id").
-		Having("sum(part.requests) + sum(part.refusals) + sum(part.calls) + sum(part.seconds) > 0").
-		OrderExpr("part.day, part.key_id").Limit(int64(page.Limit))
-	if page.After != (DayPlace{}) {
-		query = query.Where("(part.day, part.key_id) > (?, ?)", page.After.Day, page.After.KeyID)
+	for limit := page.Limit; ; page.Limit = limit - len(found) {
+		days, err := k.days(ctx, accountID, page)
+		for _, day := range days {
+			if day.Requests+day.Refusals+day.Calls+day.Seconds > 0 {
+				found = append(found, day)
+			}
+		}
+		if err != nil || len(days) < page.Limit || len(found) == limit {
+			return found, failed("report usage", err)
+		}
+		page.After = days[len(days)-1].Place()
 	}
-	return found, failed("report usage", query.Scan(ctx, &found))
+}
+
+// days returns a page of the days that are noted for the account's keys. The calls of a day may
+// have turned out to be none.
+func (k *Keys) days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]KeyDay, error) {
+	until := k.db.Now().Truncate(Day).Add(Day)
+	first := until.Add(-keyDaysKept)
+	if page.From.After(first) {
+		first = page.From
+	}
+	noted := k.db.NewSelect().TableExpr("api_key_days").Column("day", "api_key_id").Where("account_id = ?", accountID).
+		OrderExpr("day, api_key_id").Limit(int64(page.Limit))
+	if page.After.Day.Before(first) {
+		noted = noted.Where("day >= ?", first)
+	} else {
+		noted = noted.Where("(day, api_key_id) > (?, ?)", page.After.Day, page.After.KeyID)
+	}
+	if !page.Until.IsZero() {
+		noted = noted.Where("day < ?", page.Until)
+	}
+	if page.KeyID != uuid.Nil {
+		// With each of the days, the index leads to the key.
+		var days []time.Time
+		for day := until.Add(-keyDaysKept); !day.After(until); day = day.Add(Day) {
+			days = append(days, day)
+		}
+		noted = noted.Where("api_key_id = ? AND day IN (?)", page.KeyID, bun.List(days))
+	}
+	found := []KeyDay{}
+	err := k.db.NewSelect().TableExpr("(?) AS noted", noted).ColumnExpr("noted.day, noted.api_key_id AS key_id").
+		ColumnExpr("COALESCE(past.requests, 0) + COALESCE(used.requests, 0) AS requests").
+		ColumnExpr("COALESCE(past.refusals, 0) + COALESCE(used.refusals, 0) AS refusals").
+		ColumnExpr("COALESCE(total.calls, 0) AS calls, COALESCE(total.seconds, 0) AS seconds").
+		Join("LEFT JOIN api_key_daily_usage AS past ON past.api_key_id = noted.api_key_id AND past.day = noted.day").
+		Join("LEFT JOIN api_key_last_uses AS used ON used.api_key_id = noted.api_key_id AND ? = noted.day", k.db.dayOf("used.hour")).
+		Join("LEFT JOIN call_totals AS total ON total.subject_id = noted.api_key_id AND total.day = noted.day").
+		OrderExpr("noted.day, noted.api_key_id").Scan(ctx, &found)
+	return found, err
 }

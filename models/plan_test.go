@@ -70,6 +70,9 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		left := f.owner(t, c) // the purge looks whether the user has generated a key
 		f.exec(t, "UPDATE users SET removed_at = ? WHERE id = ?", f.clock.Now().Add(-500*models.Day), left.ID)
 		f.exec(t, "UPDATE api_keys SET created_by = ? WHERE id = ?", left.ID, active.ID)
+		hour := f.clock.Now().Add(-models.Day).Truncate(time.Hour)
+		f.exec(t, "INSERT INTO api_key_last_uses (api_key_id, hour, requests) SELECT id, ?, 1 FROM api_keys", hour)
+		f.exec(t, "INSERT INTO api_key_daily_usage (api_key_id, day, requests) SELECT id, ?, 1 FROM api_keys", hour.Truncate(models.Day))
 		seen := &queryLog{}
 		s := f.Watched(seen)
 		report := modelstest.Value(s.Keys.AccountUsage(ctx, c.ID, models.Days(90)))(t)
@@ -85,6 +88,9 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		must(t, errOf(s.Keys.ActiveUsage(ctx, c.ID, models.Days(30))))
 		must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 50})))
 		must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-models.Day), 4)))
+		page := modelstest.Value(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100}))(t)
+		must(t, errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100, After: page[99].Place(), Until: f.clock.Now()})))
+		must(t, errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100, KeyID: active.ID})))
 		must(t, s.Purge(ctx))
 		for _, statement := range seen.all {
 			if n := f.keysRead(t, statement); n > models.MaxUsageKeys+1 {
@@ -173,13 +179,20 @@ func (f *fixture) endpointsRead(t *testing.T, statement string) int {
 	return f.rowsRead(t, statement, "webhook_endpoints", func(step string) bool { return strings.HasPrefix(step, "SCAN endpoint") })
 }
 
-// keysRead returns how many keys the busiest part of a statement reads, or all keys if it reads all
-// of an account.
+// keysRead returns how many keys, or days of keys, the busiest part of a statement reads, or all if
+// it reads all of an account.
 func (f *fixture) keysRead(t *testing.T, statement string) int {
 	t.Helper()
-	return f.rowsRead(t, statement, "api_keys", func(step string) bool {
+	keys := f.rowsRead(t, statement, "api_keys", func(step string) bool {
 		return strings.Contains(step, "INDEX api_keys_account (account_id=?)") || strings.HasPrefix(step, "SCAN api_key")
 	})
+	if !strings.Contains(statement, "api_key_days") {
+		return keys
+	}
+	days := f.rowsRead(t, statement, "api_key_days", func(step string) bool {
+		return strings.HasSuffix(step, "PRIMARY KEY (account_id=?)") || strings.Contains(step, "TEMP B-TREE")
+	})
+	return max(keys, days, f.rowsRead(t, statement, "api_key_daily_usage", func(string) bool { return false }))
 }
 
 // rowsRead returns how many rows of a table the busiest part of a statement reads. With SQLite, it

@@ -43,6 +43,7 @@ func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 	for _, old := range []expiredRows{
 		{"api_key_hourly_usage", "api_key_id, hour", "hour < ?", []any{now.Add(-hourlyUsageKept)}},
 		{"api_key_daily_usage", "api_key_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
+		{"api_key_days", "account_id, day, api_key_id", "day < ?", []any{now.Add(-keyDaysKept)}},
 		{"api_key_sources", "api_key_id, day, address, client", "day < ?", []any{now.Add(-sourcesKept)}},
 		{"api_key_refusals", "api_key_id, id", "at < ?", []any{now.Add(-KeyRefusalsKept)}},
 		{"api_key_agents", "api_key_id, agent_id", "used_at < ?", []any{now.Add(-sourcesKept)}},

@@ -38,7 +38,7 @@ func TestDocumentedSizes(t *testing.T) {
 		}{
 			{"A key", rows, func() {
 				modelstest.Keys(t, url, account.ID, rows-1)
-				exec("INSERT INTO api_key_last_uses (api_key_id, used_at, hour, requests) SELECT id, ?, ?, 12345 FROM api_keys", now, now)
+				exec("INSERT INTO api_key_last_uses (api_key_id, used_at, requests) SELECT id, ?, 12345 FROM api_keys", now)
 			}},
 			{"A key's day with requests", 10 * rows, func() {
 				for day := range 10 {

@@ -45,6 +45,7 @@ func New(d deps.Deps, signInLink func(token, page string) string) *Endpoints {
 			site:      s,
 			limit:     newRateLimiter("key", "with this API key", d.RateLimit, d.Now),
 			ofReports: newRateLimiter("account", "for reports of this account", reportRate, d.Now),
+			reports:   middleware.NewSlotsOf(maxReports, reportWait, problem.TooManyReports()),
 		},
 		widgets: widgetTokens{
 			site:      s,

@@ -26,8 +26,9 @@ const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 type customers struct {
 	*site
 
-	limit     *rateLimiter // of each key; nil: none
-	ofReports *rateLimiter // of the reports of each account
+	limit     *rateLimiter        // of each key; nil: none
+	ofReports *rateLimiter        // of the reports of each account
+	reports   *middleware.SlotsOf // of each account
 }
 
 // authenticate returns the caller, whose request comes from this address. It returns a 401 if the

@@ -104,7 +104,6 @@ func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 	for response, sent := range map[string]problem.Problem{
 		"AgentNotAllowed":      problem.AgentNotAllowed(),
 		"AddressNotAllowed":    problem.From(models.ErrAddressNotAllowed),
-		"ReportLimited":        problem.RateLimited("for reports of this account", time.Second),
 		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
 		"AccountNotFound":      problem.From(models.ErrAccountNotFound),
 		"KeyNotFound":          problem.From(models.ErrKeyNotFound),

@@ -24,6 +24,11 @@ const (
 	reportPage    = 100
 	maxReportPage = 1000
 
+	// maxReports limits how many reports of an account run at once. More wait for up to
+	// reportWait.
+	maxReports = 2
+	reportWait = time.Second
+
 	lines = "application/x-ndjson"
 )
 
@@ -36,7 +41,9 @@ func (cs *customers) report(h keyedHandler) keyedHandler {
 		if err := cs.ofReports.limit(c, caller.AccountID); err != nil {
 			return err
 		}
-		return h(c, caller)
+		return middleware.Respond(c, func(f func() error) error {
+			return cs.reports.Run(c.Request.Context(), caller.AccountID, f)
+		}, func() error { return h(c, caller) })
 	}
 }
 

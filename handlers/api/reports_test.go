@@ -153,9 +153,9 @@ func TestUsageReport(t *testing.T) {
 		today, before := now.Truncate(models.Day), now.Truncate(models.Day).Add(-3*models.Day)
 		s.store.Keys.AddUsage(c.key, models.Source{}, before.Add(time.Hour), 5, 2)
 		s.store.Keys.AddUsage(other.key, models.Source{}, before.Add(time.Hour), 50, 20)
-		for i, total := range []string{"1, 30", "0, 60"} {
+		for i, total := range []string{"0, 0", "1, 30", "0, 60"} {
 			modelstest.Exec(t, s.database, fmt.Sprintf("INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES ('%s', '%s 00:00:00+00:00', %s)",
-				c.key.ID, before.Add(time.Duration(i)*models.Day).Format(time.DateOnly), total))
+				c.key.ID, before.Add(time.Duration(i-1)*models.Day).Format(time.DateOnly), total))
 		}
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 		type day struct {
@@ -228,4 +228,28 @@ func TestReportsAreLimitedByAccount(t *testing.T) {
 	}
 	s.get("/api/usage", bearer(second)).fails(http.StatusTooManyRequests, "RATE_LIMITED").says("ReportLimited", "rate")
 	s.get("/api/usage", bearer(s.reportsKey(other))).is(http.StatusOK)
+}
+
+func TestTwoReportsOfAnAccountRunAtATime(t *testing.T) {
+	t.Parallel()
+	s := newService(t, modelstest.PostgresURL(t))
+	c := s.customer()
+	reports := s.reportsKey(c)
+	lock := modelstest.Value(modelstest.OpenDatabase(t, s.database).BeginTx(t.Context(), nil))(t)
+	defer func() { _ = lock.Rollback() }()
+	modelstest.Value(lock.ExecContext(t.Context(), "LOCK TABLE calls, activities, api_key_days IN ACCESS EXCLUSIVE MODE"))(t)
+	answers := make(chan answer, 3)
+	for _, path := range []string{"/api/usage", "/api/usage", "/api/activity"} {
+		go func() { answers <- s.get(path, bearer(reports)) }()
+	}
+	first := <-answers
+	first.fails(http.StatusTooManyRequests, "RATE_LIMITED").says("ReportLimited", "running")
+	first.has("Retry-After", "1")
+	modelstest.Must(t, lock.Rollback())
+	for range 2 { // they may have waited too long
+		if other := <-answers; other.status == http.StatusTooManyRequests {
+			t.Error("more than one report was refused")
+		}
+	}
+	s.get("/api/usage", bearer(reports)).is(http.StatusOK)
 }

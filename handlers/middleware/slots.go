@@ -103,8 +103,9 @@ func (s Slots) RunWhenFree(ctx context.Context, f func() error) error {
 
 // SlotsOf limits how many requests of each id, such as that of a user, run at the same time.
 type SlotsOf struct {
-	n    int
-	wait time.Duration
+	n       int
+	wait    time.Duration
+	refusal problem.Problem
 
 	mu   sync.Mutex
 	byID map[uuid.UUID]*slotsOfOne // with requests that run or wait
@@ -115,12 +116,13 @@ type slotsOfOne struct {
 	requests int // that run or wait
 }
 
-// NewSlotsOf returns n free slots for each id. A request waits for one for the time at most.
-func NewSlotsOf(n int, wait time.Duration) *SlotsOf {
-	return &SlotsOf{n: n, wait: wait, byID: map[uuid.UUID]*slotsOfOne{}}
+// NewSlotsOf returns n free slots for each id. A request waits for one for the time at most, and is
+// then refused.
+func NewSlotsOf(n int, wait time.Duration, refusal problem.Problem) *SlotsOf {
+	return &SlotsOf{n: n, wait: wait, refusal: refusal, byID: map[uuid.UUID]*slotsOfOne{}}
 }
 
-// Run calls f in a slot of the id. If none becomes free in time, it returns a 429 instead.
+// Run calls f in a slot of the id. If none becomes free in time, it returns the refusal instead.
 func (s *SlotsOf) Run(ctx context.Context, id uuid.UUID, f func() error) error {
 	own := s.join(id)
 	defer s.leave(id, own)
@@ -131,7 +133,7 @@ func (s *SlotsOf) Run(ctx context.Context, id uuid.UUID, f func() error) error {
 		defer func() { <-own.Slots }()
 		return f()
 	case <-limited.Done():
-		return problem.TooManyAtOnce()
+		return s.refusal
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // id, and after the last one nothing is left in memory.
 func TestSlotsOfEachID(t *testing.T) {
 	t.Parallel()
-	slots := NewSlotsOf(2, 50*time.Millisecond)
+	slots := NewSlotsOf(2, 50*time.Millisecond, problem.TooManyAtOnce())
 	busy, idle := uuid.New(), uuid.New()
 	holding, release := make(chan struct{}), make(chan struct{})
 	want := errors.New("the result")
@@ -35,7 +35,7 @@ func TestSlotsOfEachID(t *testing.T) {
 	if got := slots.Run(t.Context(), idle, func() error { return want }); !errors.Is(got, want) {
 		t.Errorf("for another id, got %v", got)
 	}
-	patient := NewSlotsOf(1, time.Hour)
+	patient := NewSlotsOf(1, time.Hour, problem.TooManyAtOnce())
 	requests.Go(func() {
 		_ = patient.Run(t.Context(), busy, func() error { holding <- struct{}{}; <-release; return nil })
 	})

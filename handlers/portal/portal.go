@@ -14,6 +14,7 @@ import (
 
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
+	"portal/handlers/problem"
 	"portal/static"
 	"portal/templates"
 )
@@ -70,7 +71,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		passwords:      middleware.NewSlots(maxActions),
 		waiting:        middleware.NewSlots(maxActions),
 		exports:        &exports{running: map[uuid.UUID]int{}},
-		reads:          middleware.NewSlotsOf(maxReads, readWait),
+		reads:          middleware.NewSlotsOf(maxReads, readWait, problem.TooManyAtOnce()),
 		changes:        middleware.NewLimiter(changeRate, d.Now),
 		accountChanges: middleware.NewLimiter(accountChangeRate, d.Now),
 		generations:    middleware.NewLimiter(generationRate, d.Now),

@@ -194,6 +194,15 @@ func TooManyAtOnce() Problem {
 	}
 }
 
+// TooManyReports returns a 429 for an account whose other reports take too long.
+func TooManyReports() Problem {
+	return Problem{
+		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
+		Message:    "Two reports of this account are still running. Wait the number of seconds in the Retry-After header, then try again.",
+		RetryAfter: time.Second,
+	}
+}
+
 // CrossOrigin returns a 403 for a form from another site.
 func CrossOrigin(cause error) Problem {
 	return Problem{
