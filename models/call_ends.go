@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -45,52 +46,49 @@ type endPass struct {
 	listedAt *time.Time // when LiveKit last listed its rooms
 	access   callAccess
 	found    map[string]callEnd // by the id of the room
-	left     map[uuid.UUID]int  // how many more calls of an account are ended
+	ended    map[uuid.UUID]int  // how many are found, by the account
 	more     bool               // an account has more
 }
 
-// endOpen ends the open calls that may not go on, those that a user or an operator ends, and those
-// beyond a limit, and makes those final that ended long ago. It reports whether an account has more
-// of them.
+// endOpen ends the open calls that may not go on, those that a user or an operator ends, and then
+// those beyond a limit. It reports whether an account has more of them.
 func (c *Calls) endOpen(ctx context.Context, round callRound, now time.Time) (more bool, err error) {
-	p := &endPass{Calls: c, now: now, listedAt: round.ListedAt, found: map[string]callEnd{}, left: map[uuid.UUID]int{}}
-	err = p.find(ctx)
-	if err != nil {
-		err = failed("find calls to end", err)
-	} else {
-		ends := make([]callEnd, 0, len(p.found))
-		for _, end := range p.found {
-			ends = append(ends, end)
-		}
-		err = p.endAll(ctx, ends)
+	p := &endPass{Calls: c, now: now, listedAt: round.ListedAt, found: map[string]callEnd{}, ended: map[uuid.UUID]int{}}
+	limited, err := p.find(ctx)
+	if err == nil {
+		err = p.endAll(ctx, slices.Collect(maps.Values(p.found)))
+		clear(p.found)
+		err = errors.Join(err, p.addBeyondLimits(ctx, limited), p.endAll(ctx, slices.Collect(maps.Values(p.found))))
 	}
-	return p.more, errors.Join(err, failed("record ended calls", c.recordEnded(ctx)))
+	return p.more, errors.Join(failed("end calls", err), failed("record ended calls", c.recordEnded(ctx)))
 }
 
-// find finds the calls to end. The work grows with the keys and agents that have open calls, and
-// with the calls of those that are limited or may not have any.
-func (p *endPass) find(ctx context.Context) error {
-	if err := p.addOpen(ctx, uuid.Nil, func(call *Call) EndReason { return call.Ending }, "call.ending IS NOT NULL"); err != nil {
-		return err
+// find finds the calls that may not go on and those that are ended already, and returns the keys
+// with limits, by their ids and those of accounts with limits. The work grows with the keys and
+// agents that have open calls.
+func (p *endPass) find(ctx context.Context) (limited map[uuid.UUID]callKey, err error) {
+	if err := p.addOpen(ctx, uuid.Nil, 0, func(call *Call) EndReason { return call.Ending }, "call.ending IS NOT NULL"); err != nil {
+		return nil, err
 	}
 	var pairs []Call
-	err := p.db.NewSelect().Model(&pairs).Distinct().Column("account_id", "api_key_id", "agent_id").Where("call.ended_at IS NULL").Scan(ctx)
+	err = p.db.NewSelect().Model(&pairs).Distinct().Column("account_id", "api_key_id", "agent_id").Where("call.ended_at IS NULL").Scan(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p.access, err = readCallAccess(ctx, p.db, p.db, sortedIDsOf(pairs, func(c Call) uuid.UUID { return c.KeyID }), sortedIDsOf(pairs, func(c Call) uuid.UUID { return c.AgentID })); err != nil {
-		return err
+	keys, agents := sortedIDsOf(pairs, func(c Call) uuid.UUID { return c.KeyID }), sortedIDsOf(pairs, func(c Call) uuid.UUID { return c.AgentID })
+	if p.access, err = readCallAccess(ctx, p.db, p.db, keys, agents); err != nil {
+		return nil, err
 	}
-	limited := map[uuid.UUID]callKey{} // keys and accounts
-	for _, pair := range pairs {
-		key, known := p.access.keys[pair.KeyID]
+	limited = map[uuid.UUID]callKey{}
+	for i := range pairs {
+		key, known := p.access.keys[pairs[i].KeyID]
 		if !known {
 			continue
 		}
-		if reason := p.access.denies(&pair); reason != "" {
-			err := p.addOpen(ctx, pair.AccountID, func(*Call) EndReason { return reason }, "call.api_key_id = ? AND call.agent_id = ?", pair.KeyID, pair.AgentID)
+		if reason := p.access.denies(&pairs[i]); reason != "" {
+			err := p.addOpen(ctx, key.AccountID, 0, always(reason), "call.api_key_id = ? AND call.agent_id = ?", key.ID, pairs[i].AgentID)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			continue
 		}
@@ -101,7 +99,11 @@ func (p *endPass) find(ctx context.Context) error {
 			limited[key.AccountID] = key
 		}
 	}
-	return p.addBeyondLimits(ctx, limited)
+	return limited, nil
+}
+
+func always(reason EndReason) func(*Call) EndReason {
+	return func(*Call) EndReason { return reason }
 }
 
 func sortedIDsOf(calls []Call, id func(Call) uuid.UUID) []uuid.UUID {
@@ -113,108 +115,81 @@ func sortedIDsOf(calls []Call, id func(Call) uuid.UUID) []uuid.UUID {
 	return slices.Compact(ids)
 }
 
-// openCalls returns the open calls that match, of an account or, if it is zero, of all, without
-// their visitors, the oldest first.
-func (c *Calls) openCalls(ctx context.Context, accountID uuid.UUID, limit int, where string, args ...any) (calls []Call, err error) {
-	query := c.db.NewSelect().Model(&calls).
+// addOpen adds open calls that match, of an account or, if it is zero, of all, the oldest first and
+// without so many of them, with their reasons.
+func (p *endPass) addOpen(ctx context.Context, accountID uuid.UUID, without int, reason func(*Call) EndReason, where string, args ...any) error {
+	var calls []Call
+	query := p.db.NewSelect().Model(&calls).
 		Column("id", "account_id", "api_key_id", "agent_id", "room_id", "room_name", "started_at", "ending", "unseen_since").
-		Where("call.ended_at IS NULL").OrderExpr("call.started_at")
+		Where("call.ended_at IS NULL").Where(where, args...)
 	if accountID != uuid.Nil {
-		query = query.Where("call.account_id = ?", accountID)
+		query = query.Where("call.account_id = ?", accountID).OrderExpr("call.started_at, call.id").
+			Limit(maxEndsOfAccount + 1).Offset(int64(without))
 	}
-	if where != "" {
-		query = query.Where(where, args...)
-	}
-	if limit > 0 {
-		query = query.Limit(int64(limit))
-	}
-	return calls, query.Scan(ctx)
-}
-
-// addOpen adds the open calls that match, with their reasons.
-func (p *endPass) addOpen(ctx context.Context, accountID uuid.UUID, reason func(*Call) EndReason, where string, args ...any) error {
-	limit := 0
-	if accountID != uuid.Nil {
-		limit = p.leftOf(accountID) + 1
-	}
-	calls, err := p.openCalls(ctx, accountID, limit, where, args...)
+	err := query.Scan(ctx)
 	for i := range calls {
 		p.add(&calls[i], reason(&calls[i]))
 	}
 	return err
 }
 
-func (p *endPass) leftOf(accountID uuid.UUID) int {
-	left, known := p.left[accountID]
-	if !known {
-		left = maxEndsOfAccount
-	}
-	return left
-}
-
 // add adds a call to end, or notes that its account has more than are ended now. Access comes
 // before the other reasons.
 func (p *endPass) add(call *Call, reason EndReason) {
 	_, found := p.found[call.RoomID]
-	switch left := p.leftOf(call.AccountID); {
+	switch {
 	case found && !reason.byAccess():
 		return
-	case !found && left == 0:
+	case !found && p.ended[call.AccountID] >= maxEndsOfAccount:
 		p.more = true
 		return
 	case !found:
-		p.left[call.AccountID] = left - 1
+		p.ended[call.AccountID]++
 	}
 	p.found[call.RoomID] = callEnd{call: *call, reason: reason}
 }
 
-// addBeyondLimits adds the calls that end because of a limit of a key or an account.
+// addBeyondLimits adds the calls that end because of a limit of a key or an account: all if a
+// month's minutes are used up, those that are too long, and the newest if there are too many.
 func (p *endPass) addBeyondLimits(ctx context.Context, limited map[uuid.UUID]callKey) error {
 	for subject, key := range limited {
 		limits, noted := key.AccountLimits, uuid.Nil
-		where, args := "", []any(nil)
+		where, args := "call.ending IS NULL", []any(nil) // the others end already
 		if subject == key.ID {
 			limits, noted = key.Limits, key.ID
-			where, args = "call.api_key_id = ?", []any{key.ID}
+			where, args = where+" AND call.api_key_id = ?", []any{key.ID}
 		}
-		calls, err := p.openCalls(ctx, key.AccountID, 0, where, args...)
-		if err != nil {
-			return err
-		}
-		calls = slices.DeleteFunc(calls, func(call Call) bool { return p.access.denies(&call) != "" })
+		var errs []error
 		if limits.MinutesPerMonth > 0 {
 			used, err := p.noteUsed(ctx, key, noted, limits)
-			if err != nil {
-				return err
+			if err == nil && used.Seconds >= 60*limits.MinutesPerMonth {
+				err = p.addOpen(ctx, key.AccountID, 0, always(EndLimitPerMonth), where, args...)
 			}
-			if used.Seconds >= 60*limits.MinutesPerMonth {
-				for i := range calls {
-					p.add(&calls[i], EndLimitPerMonth)
-				}
-				continue
-			}
+			errs = append(errs, err)
 		}
-		p.addBeyondLimit(calls, limits)
+		if limits.MinutesPerCall > 0 {
+			begun := p.now.Add(-time.Duration(limits.MinutesPerCall) * time.Minute)
+			errs = append(errs, p.addOpen(ctx, key.AccountID, 0, always(EndLimitPerCall), where+" AND call.started_at <= ?", append(args, begun)...))
+		}
+		if limits.Calls > 0 {
+			without := int(limits.Calls) + p.foundOf(subject) // which are the oldest
+			errs = append(errs, p.addOpen(ctx, key.AccountID, without, always(EndLimitCalls), where, args...))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// addBeyondLimit adds the calls of a key or an account, the oldest first, that are too long or too
-// many.
-func (p *endPass) addBeyondLimit(calls []Call, limits Limits) {
-	counted := int64(0)
-	for i := range calls {
-		call := &calls[i]
-		if limits.MinutesPerCall > 0 && p.now.Sub(call.StartedAt) >= time.Duration(limits.MinutesPerCall)*time.Minute {
-			p.add(call, EndLimitPerCall)
-		}
-		if _, ends := p.found[call.RoomID]; ends {
-			continue
-		}
-		if counted++; limits.Calls > 0 && counted > limits.Calls {
-			p.add(call, EndLimitCalls)
+// foundOf returns how many calls of a key or an account are found.
+func (p *endPass) foundOf(subject uuid.UUID) (n int) {
+	for _, end := range p.found {
+		if end.call.KeyID == subject || end.call.AccountID == subject {
+			n++
 		}
 	}
+	return n
 }
 
 // noteUsed returns what an account, or one of its keys unless keyID is zero, has used, and records
