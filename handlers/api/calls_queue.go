@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/google/uuid"
@@ -119,12 +120,22 @@ func (q *eventQueue) recordBatch(ctx context.Context) {
 	}
 	var err error
 	if len(events) > 0 {
-		err = q.record(ctx, events...)
+		err = q.try(ctx, events...)
 	}
 	for _, waiting := range batch {
 		if waiting.err = err; err != nil && len(batch) > 1 && !errors.Is(err, models.ErrUnavailable) {
-			waiting.err = q.record(ctx, waiting.Event)
+			waiting.err = q.try(ctx, waiting.Event)
 		}
 		close(waiting.done)
 	}
+}
+
+// try records events. A panic is an error, because other requests wait for the end of the batch.
+func (q *eventQueue) try(ctx context.Context, events ...livekit.Event) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic while events of calls are recorded: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return q.record(ctx, events...)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -84,4 +86,39 @@ func TestAnAccountHasFewWaitingEvents(t *testing.T) {
 	if !q.add(uuid.New(), &waitingEvent{}) {
 		t.Error("another account's event does not wait")
 	}
+}
+
+// An event at which the portal panics stops no others, neither those recorded with it nor later ones.
+func TestEventThatPanicsStopsNoOthers(t *testing.T) {
+	t.Parallel()
+	q := newEventQueue(func(_ context.Context, events ...livekit.Event) error {
+		for _, e := range events {
+			if e.Room.ID == "bad" {
+				panic("an odd event")
+			}
+		}
+		return nil
+	})
+	good := &waitingEvent{Event: livekit.Event{Room: livekit.Room{ID: "good"}}, done: make(chan struct{})}
+	q.add(uuid.New(), good)
+	report := func(room string) (err error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		defer func() {
+			if recover() != nil {
+				err = errors.New("a panic")
+			}
+		}()
+		return q.report(ctx, uuid.New(), livekit.Event{Room: livekit.Room{ID: room}})
+	}
+	if err := report("bad"); err == nil || !strings.Contains(err.Error(), "an odd event") {
+		t.Errorf("the event that panics: %v", err)
+	}
+	select {
+	case <-good.done:
+		modelstest.Must(t, good.err)
+	default:
+		t.Error("the event recorded with it waits for ever")
+	}
+	modelstest.Must(t, report("later"))
 }
