@@ -710,6 +710,7 @@ CREATE TABLE webhook_endpoints (
     failure_mailed_at timestamptz
 );
 CREATE INDEX webhook_endpoints_account ON webhook_endpoints (account_id, id);
+CREATE INDEX webhook_endpoints_enabled ON webhook_endpoints (id) WHERE disabled_at IS NULL;
 CREATE INDEX webhook_endpoints_removed ON webhook_endpoints (id) WHERE removed_at IS NOT NULL;
 
 -- The events for each endpoint, kept for 30 days. A row is a job in the queue while it has due_at.
@@ -731,7 +732,7 @@ CREATE TABLE webhook_deliveries (
     response    text NOT NULL DEFAULT '',
     PRIMARY KEY (endpoint_id, event_id, event)
 );
-CREATE INDEX webhook_deliveries_first ON webhook_deliveries (due_at, endpoint_id, account_id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_first ON webhook_deliveries (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (account_id, created_at) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_created ON webhook_deliveries (created_at);
