@@ -212,36 +212,6 @@ END $$;
 CREATE TRIGGER api_key_last_uses_keep_past_hour AFTER UPDATE OF hour ON api_key_last_uses
     FOR EACH ROW WHEN (OLD.hour <> NEW.hour) EXECUTE FUNCTION keep_past_hour();
 
--- The days (UTC) on which the keys of each account had requests or calls, in the order of a report,
--- which reads no more of them than it has on a page. Triggers add them.
-CREATE TABLE api_key_days (
-    account_id uuid NOT NULL,
-    day        timestamptz NOT NULL,
-    api_key_id uuid NOT NULL,
-    PRIMARY KEY (account_id, day, api_key_id)
-);
-CREATE INDEX api_key_days_day ON api_key_days (day);
-
--- The first argument of the trigger is the column with the key, the second one that with the time.
-CREATE FUNCTION note_day() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    noted jsonb := to_jsonb(NEW);
-BEGIN
-    INSERT INTO api_key_days (account_id, day, api_key_id)
-    SELECT account_id, date_trunc('day', (noted->>TG_ARGV[1])::timestamptz, 'UTC'), id
-    FROM api_keys WHERE id = (noted->>TG_ARGV[0])::uuid
-    ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER api_key_last_uses_note_first_day AFTER INSERT ON api_key_last_uses
-    FOR EACH ROW WHEN (NEW.hour IS NOT NULL) EXECUTE FUNCTION note_day('api_key_id', 'hour');
-CREATE TRIGGER api_key_last_uses_note_day AFTER UPDATE OF hour ON api_key_last_uses
-    FOR EACH ROW WHEN (NEW.hour IS NOT NULL AND OLD.hour IS DISTINCT FROM NEW.hour
-        AND date_trunc('day', OLD.hour, 'UTC') IS DISTINCT FROM date_trunc('day', NEW.hour, 'UTC'))
-    EXECUTE FUNCTION note_day('api_key_id', 'hour');
-CREATE TRIGGER api_key_daily_usage_note_day AFTER INSERT ON api_key_daily_usage
-    FOR EACH ROW EXECUTE FUNCTION note_day('api_key_id', 'day');
-
 -- Where the requests of each key come from, by day, also those that were refused for their address,
 -- but not those with a key that is no longer active. A key has at most 20 sources on a day: for a
 -- new one, a trigger adds the one of the others that has the fewest requests to a row with an empty
@@ -627,8 +597,6 @@ CREATE TABLE call_totals (
     PRIMARY KEY (subject_id, day)
 );
 CREATE INDEX call_totals_day ON call_totals (day);
-CREATE TRIGGER call_totals_note_day AFTER INSERT ON call_totals
-    FOR EACH ROW EXECUTE FUNCTION note_day('subject_id', 'day');
 
 -- The owners are told once a month that most of a limit's minutes, or all of them, are used.
 CREATE TABLE limit_notices (

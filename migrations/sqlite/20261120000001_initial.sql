@@ -209,38 +209,6 @@ BEGIN
         requests = requests + excluded.requests, refusals = refusals + excluded.refusals;
 END;
 
--- The days (UTC) on which the keys of each account had requests or calls, in the order of a report,
--- which reads no more of them than it has on a page. Triggers add them.
-CREATE TABLE api_key_days (
-    account_id TEXT NOT NULL,
-    day        TIMESTAMP NOT NULL,
-    api_key_id TEXT NOT NULL,
-    PRIMARY KEY (account_id, day, api_key_id)
-) WITHOUT ROWID;
-CREATE INDEX api_key_days_day ON api_key_days (day);
-
-CREATE TRIGGER api_key_last_uses_note_first_day AFTER INSERT ON api_key_last_uses WHEN NEW.hour IS NOT NULL
-BEGIN
-    INSERT INTO api_key_days (account_id, day, api_key_id)
-    SELECT account_id, substr(NEW.hour, 1, 10) || ' 00:00:00+00:00', id FROM api_keys WHERE id = NEW.api_key_id
-    ON CONFLICT DO NOTHING;
-END;
-
-CREATE TRIGGER api_key_last_uses_note_day AFTER UPDATE OF hour ON api_key_last_uses
-    WHEN NEW.hour IS NOT NULL AND substr(OLD.hour, 1, 10) IS NOT substr(NEW.hour, 1, 10)
-BEGIN
-    INSERT INTO api_key_days (account_id, day, api_key_id)
-    SELECT account_id, substr(NEW.hour, 1, 10) || ' 00:00:00+00:00', id FROM api_keys WHERE id = NEW.api_key_id
-    ON CONFLICT DO NOTHING;
-END;
-
-CREATE TRIGGER api_key_daily_usage_note_day AFTER INSERT ON api_key_daily_usage
-BEGIN
-    INSERT INTO api_key_days (account_id, day, api_key_id)
-    SELECT account_id, NEW.day, id FROM api_keys WHERE id = NEW.api_key_id
-    ON CONFLICT DO NOTHING;
-END;
-
 -- Where the requests of each key come from, by day, also those that were refused for their address,
 -- but not those with a key that is no longer active. A key has at most 20 sources on a day: for a
 -- new one, a trigger adds the one of the others that has the fewest requests to a row with an empty
@@ -623,13 +591,6 @@ CREATE TABLE call_totals (
     PRIMARY KEY (subject_id, day)
 ) WITHOUT ROWID;
 CREATE INDEX call_totals_day ON call_totals (day);
-
-CREATE TRIGGER call_totals_note_day AFTER INSERT ON call_totals
-BEGIN
-    INSERT INTO api_key_days (account_id, day, api_key_id)
-    SELECT account_id, NEW.day, id FROM api_keys WHERE id = NEW.subject_id
-    ON CONFLICT DO NOTHING;
-END;
 
 -- The owners are told once a month that most of a limit's minutes, or all of them, are used.
 CREATE TABLE limit_notices (
