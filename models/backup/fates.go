@@ -79,7 +79,6 @@ var tables = []table{
 	},
 	{name: "api_key_hourly_usage", restored: "api_key_id hour requests refusals"},
 	{name: "api_key_daily_usage", restored: "api_key_id day requests refusals"},
-	{name: "api_key_days", rows: ofBoth, key: "account_id day api_key_id", referring: ofAKey, restored: "account_id day api_key_id"},
 	{name: "api_key_sources", restored: "api_key_id day address client requests first_seen last_seen"},
 	{name: "api_key_refusals", restored: "api_key_id id at reason route address client request_id"},
 	{name: "api_key_agents", restored: "api_key_id agent_id used_at"},
@@ -155,6 +154,7 @@ var tables = []table{
 	{name: "auth_epoch", restored: "only_row", renewed: []renewal{{column: "value", value: "NEW_EPOCH"}}},
 	{name: "secret_check", rows: ofBoth, key: "only_row", restored: "only_row", current: "current previous"},
 	{name: "last_start", rows: ofBoth, key: "only_row", restored: "only_row", current: "passwords_off"},
+	{name: "api_key_days", rows: ofBoth, key: "account_id day api_key_id", referring: ofAKey, restored: "account_id day api_key_id"},
 	{name: "applied_migrations", restored: "file"},
 }
 
