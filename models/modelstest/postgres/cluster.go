@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -23,10 +24,24 @@ import (
 type Cluster struct {
 	dir, bin string
 	port     int
+	cleaner  *exec.Cmd
+	alive    io.Closer // the cleaner's standard input
 }
 
+// cleanUp is a shell script that waits for the end of its standard input, which closes when this
+// process ends, however it ends. Then it stops the server in the directory $1 with the pg_ctl in
+// the directory $0, and deletes the directory. It tries again because an initdb or a server that
+// was starting creates files until it misses the deleted ones.
+const cleanUp = `read -r end
+for attempt in 1 2 3; do
+	"$0/pg_ctl" stop --wait --pgdata "$1/data" --mode immediate
+	rm -rf "$1" && exit
+	sleep 1
+done`
+
 // Start creates a cluster with these extra settings, such as "log_statement=all", and starts it.
-// The caller must call Stop. The error says how to install a missing program.
+// The caller must call Stop. A process that is killed leaves no server and no files behind. The
+// error says how to install a missing program.
 func Start(settings ...string) (*Cluster, error) {
 	bin, err := FindPrograms()
 	if err != nil {
@@ -46,9 +61,12 @@ func Start(settings ...string) (*Cluster, error) {
 			return nil, err
 		}
 	}
+	if err := c.startCleaner(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	if err := c.run("initdb", "--pgdata", c.data(), "--username", "portal", "--auth", "trust", "--encoding", "UTF8",
 		"--locale", "C.UTF-8", "--no-sync"); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, c.Stop())
 	}
 	options := []string{
 		"-p", strconv.Itoa(port), "-k", dir, "-c", "listen_addresses=127.0.0.1",
@@ -59,7 +77,7 @@ func Start(settings ...string) (*Cluster, error) {
 	}
 	if err := c.run("pg_ctl", "start", "--wait", "--pgdata", c.data(), "--log", c.LogFile(), "--options", strings.Join(options, " ")); err != nil {
 		log, _ := os.ReadFile(c.LogFile())
-		return nil, errors.Join(err, errors.New(string(log)), os.RemoveAll(dir))
+		return nil, errors.Join(err, errors.New(string(log)), c.Stop())
 	}
 	return c, nil
 }
@@ -89,8 +107,18 @@ func (c *Cluster) Resume() error {
 
 // Stop stops the server if it runs, and deletes its files.
 func (c *Cluster) Stop() error {
-	_ = c.Halt() // fails if the server is halted already
-	return os.RemoveAll(c.dir)
+	return errors.Join(c.alive.Close(), c.cleaner.Wait(), os.RemoveAll(c.dir))
+}
+
+func (c *Cluster) startCleaner() (err error) {
+	c.cleaner = exec.Command("/bin/sh", "-c", cleanUp, c.bin, c.dir) //nolint:gosec // a script of ours
+	c.cleaner.Dir = c.dir
+	// In a process group of its own, an interrupt on the terminal does not end it.
+	c.cleaner.SysProcAttr = &syscall.SysProcAttr{Credential: ServerUser(), Setpgid: true}
+	if c.alive, err = c.cleaner.StdinPipe(); err != nil {
+		return err
+	}
+	return c.cleaner.Start()
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
