@@ -67,7 +67,7 @@ func TestRefusedRequestsDoNotWaitForTheirBodies(t *testing.T) {
 	targets := []target{{http.MethodPost, "/nothing", byOwners}, {http.MethodPost, "/api/nothing", byClients}, {http.MethodPatch, "/api-keys", byOwners}, {http.MethodPut, "/api/agents", byClients}}
 	for _, r := range s.routes(t) {
 		path := strings.ReplaceAll(strings.ReplaceAll(r.Path, ":", "x"), "*", "x")
-		targets = append(targets, target{r.Method, path, accessTo(r.Path)})
+		targets = append(targets, target{method: r.Method, path: path, access: accessTo(r.Path)})
 	}
 	var running sync.WaitGroup
 	few := make(chan struct{}, 32)

@@ -25,7 +25,7 @@ func (f *fixture) leftovers(t *testing.T) leftovers {
 	t.Helper()
 	c := f.customer(t)
 	key, _ := f.key(t, c)
-	return leftovers{c, key, f.agent(t, c)}
+	return leftovers{customer: c, key: key, agent: f.agent(t, c)}
 }
 
 // remember lets a store have as much as possible in memory that it writes in the background.

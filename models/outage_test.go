@@ -65,7 +65,8 @@ func TestPostgresOutage(t *testing.T) {
 		away("session", func(ctx context.Context) error { return errOf(f.Sessions.Find(ctx, token, browser)) })
 		away("ping", f.Ping)
 		must(t, cluster.Resume())
-		// The old connections are dead, but no request fails because of that.
+		f.db = modelstest.OpenDatabase(t, f.url) // The test's own connections are dead.
+		// Those of the store are dead too, but no request fails because of that.
 		use(t, f.Store, secret, 2)
 		refuse(t, f.Store, revokedSecret, 1)
 		must(t, f.Ping(t.Context()))
