@@ -14,7 +14,7 @@ type Factors struct {
 	RecoveryCodes int     // unused ones
 	// An authenticator app has no effect, because nobody signs in with a password.
 	NoApp bool
-	// The user signs in with the provider alone, so the factors of before have no effect.
+	// The user signs in with the provider alone, so earlier factors have no effect.
 	ByProvider bool
 
 	Passkeys     bool // browsers support passkeys at the address of the portal

@@ -141,9 +141,9 @@ var (
 	numericEnd = regexp.MustCompile(`(^|\.)[0-9]+\.?$`)
 )
 
-// serverURL parses a URL with one of the schemes and a host. If value is no such URL, or has an @ or
-// one of the characters in forbidden, serverURL returns nil. An @ is the end of credentials, also
-// where a character of a password that is not percent-encoded has cut them short.
+// serverURL parses a URL with one of the schemes and a host. If value is no such URL, or has an @
+// or one of the characters in forbidden, serverURL returns nil. An @ ends credentials, even where
+// a character of a password that is not percent-encoded has cut them short.
 func serverURL(value, forbidden string, schemes ...string) *url.URL {
 	u, err := url.Parse(value)
 	if err != nil || !slices.Contains(schemes, u.Scheme) || !isHost(u) || strings.ContainsAny(value, "@"+forbidden) {

@@ -24,7 +24,7 @@ func newLogger(lines *logQueue, level slog.Level) (logger *slog.Logger, flush fu
 	}{handler, lines}), flush
 }
 
-// logHandler lets warnings and errors not wait for other lines, and sums those that repeat.
+// logHandler writes warnings and errors without delay, and sums up those that repeat.
 type logHandler struct {
 	slog.Handler
 	lines   *logQueue

@@ -88,7 +88,7 @@ func TestAnAccountHasFewWaitingEvents(t *testing.T) {
 	}
 }
 
-// An event at which the portal panics stops no others, neither those recorded with it nor later ones.
+// An event at which the portal panics stops no others, neither in its batch nor later.
 func TestEventThatPanicsStopsNoOthers(t *testing.T) {
 	t.Parallel()
 	q := newEventQueue(func(_ context.Context, events ...livekit.Event) error {

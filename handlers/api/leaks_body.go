@@ -229,8 +229,8 @@ func ends(decoder *json.Decoder) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// parsePublicLeaks returns the texts of a report without credentials, or a 400. It stops at the
-// first text or field that is too many and at a text that is none, because anyone can send a report.
+// parsePublicLeaks returns the texts of a report without credentials, or a 400. Because anyone can
+// send a report, it stops at the first text or field above the limit, and at one that is no text.
 func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
 	const example = `{"keys": ["nas_..."]}`
 	noObject := problem.InvalidRequest(fmt.Sprintf("The request body is not exactly one JSON object of at most %d fields. Send %s.", maxPublicLeaks, example))

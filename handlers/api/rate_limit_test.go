@@ -150,8 +150,8 @@ func TestWidgetTokensOfAnAccountShareALimit(t *testing.T) {
 	})
 }
 
-// Refused tokens count for themselves only, so that whoever has old tokens of an account cannot lock
-// it out.
+// Refused tokens count for themselves only, so that someone with old tokens of an account cannot
+// lock it out.
 func TestRefusedWidgetTokensDoNotCountForTheAccount(t *testing.T) {
 	eachChanged(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
 		tokens := func(of customer) []string {

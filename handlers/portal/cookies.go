@@ -71,8 +71,8 @@ func newCookieStore(d deps.Deps, age time.Duration) *sessions.CookieStore {
 }
 
 // cookieName returns the name of a cookie in the browser. Under https its prefix makes the browser
-// accept the cookie from this host alone. A port other than the scheme's is part of the name, because
-// the portals at all ports of a host have the same cookies.
+// accept the cookie from this host alone. A port other than the scheme's is part of the name,
+// because browsers send the cookies of a host to all its ports.
 func cookieName(base *url.URL, name string) string {
 	usual := "80"
 	if base.Scheme == "https" {

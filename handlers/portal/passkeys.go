@@ -65,8 +65,8 @@ func (p *relyingParty) sendOptions(c *gin.Context, options any, challenge *webau
 	return nil
 }
 
-// takeChallenge returns the challenge that the browser has answered, and deletes it there. It returns
-// false if the browser has none, or a forged or old one.
+// takeChallenge returns the challenge that the browser has answered, and deletes it there. It
+// returns false if the browser has none, or a forged or old one.
 func (p *relyingParty) takeChallenge(c *gin.Context, answered protocol.CollectedClientData) (challenge webauthn.SessionData, known bool) {
 	known = p.cookies.take(c, challengeCookie, answered.Challenge, &challenge)
 	return challenge, known

@@ -116,7 +116,7 @@ func TestAccountPageOfAUserOfTheProvider(t *testing.T) {
 	confirm.one("link", "Sign in with Acme ID again")
 	confirm.none("textbox", "Current password")
 
-	// Whom the provider does not know yet, reads what a connection means.
+	// A user who is not connected yet reads what a connection means.
 	c.get("/account").one("button", "Connect Acme ID")
-	c.get("/account").says("After that, your organization decides about your access and your role")
+	c.get("/account").says("After that, your organization decides on your access and role")
 }

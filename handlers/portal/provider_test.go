@@ -203,8 +203,8 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 	})
 }
 
-// A browser has a request for each tab: each completes once, within ten minutes, and only the newest
-// are kept.
+// A browser has a request for each tab. Each completes once, within ten minutes, and only the
+// newest are kept.
 func TestTabsSignInAtTheProviderSideBySide(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	onProviderSite(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {

@@ -102,9 +102,9 @@ func (s *site) newClient(c *gin.Context) models.Client {
 	return client
 }
 
-// setFlash stores a message for the next full page, in place of an earlier one. It reports the result
-// of an action after a redirect, and never holds a secret, because a cookie carries it. A message
-// that does not fit into a cookie is dropped, and the error is logged.
+// setFlash stores a message for the next full page, in place of an earlier one. It reports the
+// result of an action after a redirect, and never holds a secret, because a cookie carries it. A
+// message that does not fit into a cookie is dropped, and the error is logged.
 func (s *site) setFlash(c *gin.Context, message string) {
 	flash := s.cookies.get(c, flashCookie)
 	clear(flash.Values)
@@ -174,12 +174,12 @@ func (s *site) destination(next string) string {
 	return homePath
 }
 
-// paramSignedIn marks the address that a sign-in leads to. A visitor who opens it has a browser that
-// did not keep the cookie.
+// paramSignedIn marks the address that a sign-in leads to. A visitor who opens it has a browser
+// that did not keep the cookie.
 const paramSignedIn = "signed-in"
 
-// marked returns the address of a page with the mark of a sign-in. A browser that has a cookie from an
-// earlier sign-in keeps cookies, so its addresses stay without the mark.
+// marked returns the address of a page with the mark of a sign-in. A browser that has a cookie from
+// an earlier sign-in keeps cookies, so its addresses stay without the mark.
 func (s *site) marked(c *gin.Context, address string) string {
 	marked, err := url.Parse(address)
 	if err != nil || s.newClient(c).Device != (models.Device{}) {

@@ -70,9 +70,9 @@ func (s *site) withDeadline(c *gin.Context, f func()) {
 	c.Request = c.Request.WithContext(whole)
 }
 
-// These limit the size of a form in bytes: of a visitor, and of a signed-in user. Valid forms have a
-// few hundred. Larger ones are read too, so that the page can show an overlong field again with its
-// error.
+// These limit the size of a form in bytes: of a visitor, and of a signed-in user. Valid forms have
+// a few hundred. Larger ones are read too, so that the page can show an overlong field again with
+// its error.
 const (
 	maxVisitorForm = 64 << 10
 	maxForm        = 256 << 10

@@ -88,7 +88,7 @@ var table = []struct {
 	{models.ErrPasswordsOff, portalOnly(http.StatusForbidden,
 		"Sign-in with a password is turned off. The sign-in page shows the other ways.")},
 	{models.ErrOnlyByProvider, portalOnly(http.StatusUnprocessableEntity,
-		"Your organization decides who has access, so you can only sign in with it. Passwords and passkeys of your own don’t work here.")},
+		"Your organization decides who has access, so you can only sign in through it. Your own password or passkeys don’t work here.")},
 	{models.ErrOnlySignIn, portalOnly(http.StatusConflict, "This is your only way to sign in.")},
 	{models.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
 		fmt.Sprintf("This account has reached its limit of %d active API keys. Revoke one you no longer use, then try again.", models.MaxActiveKeys))},

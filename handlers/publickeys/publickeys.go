@@ -183,7 +183,8 @@ func (k *Keys[K]) pause(now time.Time) time.Duration {
 	return k.tried.Add(pause).Sub(now)
 }
 
-// pauseOf returns the time until a caller may cause a fetch for an unknown identifier. turn is held.
+// pauseOf returns the time until a caller may cause a fetch for an unknown identifier. turn is
+// held.
 func (k *Keys[K]) pauseOf(caller string, now time.Time) time.Duration {
 	k.misses = slices.DeleteFunc(k.misses, func(m miss) bool { return now.Sub(m.at) >= missAge })
 	var own []time.Time
