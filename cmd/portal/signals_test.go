@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +60,8 @@ func TestALogThatNobodyReadsHoldsUpNothing(t *testing.T) {
 // Terminals hang up twice: by the system and by the shell.
 func TestAClosedOutputAndStraySignalsEndNothing(t *testing.T) {
 	t.Parallel()
+	// If the tests ignore SIGHUP, as under nohup, the portal would too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	i, account, reader := startPiped(t)
 	modelstest.Must(t, reader.Close())
 	for _, stray := range []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGPIPE} {
