@@ -187,8 +187,8 @@ func mergeReports(ctx context.Context, tx Tx, reports map[string]*roomReport) er
 	return saveCalls(ctx, tx, changes...)
 }
 
-// beginReported inserts the calls that reports about these rooms begin. The reports whose rooms have
-// another call by now get none.
+// beginReported inserts the calls that reports about these rooms begin. The reports whose rooms
+// have another call by now get none.
 func beginReported(ctx context.Context, tx Tx, reports map[string]*roomReport, rooms []string) ([]callChange, error) {
 	var names []string
 	for _, room := range rooms {
@@ -275,8 +275,8 @@ func insertCalls(ctx context.Context, tx Tx, calls ...Call) error {
 	return saveCalls(ctx, tx, inserted...)
 }
 
-// insertRows inserts the rows of calls whose rooms have none yet, and returns those. The caller saves
-// these changes.
+// insertRows inserts the rows of calls whose rooms have none yet, and returns those. The caller
+// saves these changes.
 func insertRows(ctx context.Context, tx Tx, calls []Call) (inserted []callChange, err error) {
 	if len(calls) == 0 {
 		return nil, nil

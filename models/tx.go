@@ -179,8 +179,8 @@ func isPostgres(db bun.IDB) bool { return db.Dialect().Name() == dialect.PG }
 // errLogInUse means that a statement of another connection still reads SQLite's log.
 var errLogInUse = errors.New("the write-ahead log is in use")
 
-// truncateLog moves SQLite's write-ahead log, which has earlier versions of pages, into the file and
-// empties it. It waits a while for the statements of others. With PostgreSQL, it does nothing.
+// truncateLog moves SQLite's write-ahead log, which has earlier versions of pages, into the file
+// and empties it. It waits a while for the statements of others. With PostgreSQL, it does nothing.
 func (db *DB) truncateLog(ctx context.Context) error {
 	if isPostgres(db) {
 		return nil

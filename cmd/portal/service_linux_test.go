@@ -22,7 +22,8 @@ func TestSystemdAcceptsTheUnits(t *testing.T) {
 	verify := []string{"verify", "--man=no"}
 	for _, name := range []string{"portal.service", "portal-backup.service", "portal-backup.timer"} {
 		unit, text := filepath.Join(folder, name), readFile(t, "operations/"+name)
-		// Otherwise systemd gives up after five starts in 10 s, and PostgreSQL may come later.
+		// Otherwise systemd gives up after five starts in 10 s, and PostgreSQL may come
+		// later.
 		if strings.Contains(text, "\nRestart=") && !strings.Contains(text, "\nStartLimitIntervalSec=0\n") {
 			t.Errorf("%s limits the starts", name)
 		}

@@ -601,7 +601,8 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	"shorter lifetime of unused keys": unusedLifetimes(90*models.Day, 30*models.Day),
 	"longer lifetime of unused keys":  unusedLifetimes(30*models.Day, 90*models.Day),
 	"no lifetime of unused keys":      unusedLifetimes(30*models.Day, 0),
-	// What the customer pays for and what limits count. A call that the portal has ended stays so.
+	// What the customer pays for and what limits count. A call that the portal has ended stays
+	// so.
 	"calls": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
 		key, _ := d.generate(t, "prod")

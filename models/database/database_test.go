@@ -53,8 +53,8 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 }
 
-// In these URLs, a character of the password ends it, so that the driver takes another part of it for
-// the host, the port, the database or a parameter.
+// In these URLs, a character of the password ends it, so that the driver takes another part of it
+// for the host, the port, the database or a parameter.
 func TestPasswordsThatAreNotPercentEncoded(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
@@ -170,8 +170,8 @@ func TestPostgresOfAnotherEncodingIsRefused(t *testing.T) {
 	}
 }
 
-// Other users of the machine must not read the database, and the portal may run as another user than
-// a command.
+// Other users of the machine must not read the database, and the portal may run as another user
+// than a command.
 func TestNewSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"my portal.db", "a?mode=memory.db", "a#b.db", "100%41.db", "Zürich.db", "a&_pragma=x.db", "a:b.db"} {

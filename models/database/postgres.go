@@ -36,10 +36,10 @@ const (
 // PgBouncer another client's values may remain.
 //
 // The driver and Bun read and write text in these formats. The locks of the services depend on the
-// isolation: with another level, they see no commit that they have waited for. A crash must not undo
-// a commit, such as a revocation, so synchronous_commit is on, unless the server has remote_apply,
-// which is stronger. Without triggers, which session_replication_role = replica turns off, instances
-// would accept a revoked key.
+// isolation: with another level, they see no commit that they have waited for. A crash must not
+// undo a commit, such as a revocation, so synchronous_commit is on, unless the server has
+// remote_apply, which is stronger. Without triggers, which session_replication_role = replica turns
+// off, instances would accept a revoked key.
 const OwnSettings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';
 	SET TimeZone = 'UTC'; SET bytea_output = 'hex'; SET extra_float_digits = 3; SET standard_conforming_strings = on;
 	SET default_transaction_isolation = 'read committed'; RESET synchronous_commit;
@@ -69,8 +69,8 @@ var (
 // of the pool would cost one request its deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 3}
 
-// set applies OwnSettings and these settings, except those that the URL has, to each new connection.
-// It uses SET, because PgBouncer refuses most settings in a startup message.
+// set applies OwnSettings and these settings, except those that the URL has, to each new
+// connection. It uses SET, because PgBouncer refuses most settings in a startup message.
 func set(config *pgx.ConnConfig, settings ...map[string]string) {
 	statements := OwnSettings
 	for _, some := range settings {

@@ -18,9 +18,9 @@ var errPostgresURL = errors.New("invalid PostgreSQL URL; write postgres://user:p
 	"percent-encoded, such as in the password @ as %40, / as %2F and % as %25")
 
 var (
-	// libpqParameters are parameters of PostgreSQL's client library, not of the server. Most are
-	// ignored: the portal sets the encoding, watches its connections, connects to all hosts at
-	// once and uses TLS 1.2 at least.
+	// libpqParameters are parameters of PostgreSQL's client library, not of the server. Most
+	// are ignored: the portal sets the encoding, watches its connections, connects to all hosts
+	// at once and uses TLS 1.2 at least.
 	libpqParameters = []string{
 		"client_encoding", "fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "keepalives", "keepalives_count",
 		"keepalives_idle", "keepalives_interval", "load_balance_hosts", "ssl_max_protocol_version", "ssl_min_protocol_version",

@@ -45,8 +45,8 @@ type sqliteFile struct {
 
 func openSQLite(path string, timeout time.Duration) (*Connections, error) {
 	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
-	// makes a confirmed revocation survive a power failure, and secure_delete=ON overwrites what
-	// is deleted, so that an erasure leaves nothing in free pages.
+	// makes a confirmed revocation survive a power failure, and secure_delete=ON overwrites
+	// what is deleted, so that an erasure leaves nothing in free pages.
 	connector, err := sqliteConnector(path, timeout-busyMargin, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)")
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func CreateSQLite(path string) error {
 	return errors.Join(giveToOwner(file, filepath.Dir(path)), file.Close())
 }
 
-// giveToOwner gives a file to the owner of its directory. Only root may do so, and in a container not
-// always.
+// giveToOwner gives a file to the owner of its directory. Only root may do so, and in a container
+// not always.
 func giveToOwner(file *os.File, directory string) error {
 	info, err := os.Stat(directory)
 	if err != nil || os.Geteuid() != 0 {

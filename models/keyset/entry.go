@@ -25,8 +25,8 @@ var errOtherUse = errors.New("it is not for signatures")
 // signs are the values of use of keys for signatures. SPIFFE has its own.
 var signs = []string{"", "sig", "jwt-svid"}
 
-// members are the public members of a key by its kty and crv, and the lengths in bytes of those that
-// are numbers of a fixed length.
+// members are the public members of a key by its kty and crv, and the lengths in bytes of those
+// that are numbers of a fixed length.
 var members = map[string]map[string]int{
 	"RSA ":        {"n": 0, "e": 0},
 	"EC P-256":    {"x": 32, "y": 32},

@@ -1,5 +1,6 @@
-// Package keyset reads the sets of public keys that others publish: providers, issuers and scanners.
-// An entry that cannot be used never keeps the others out. The package imports nothing of ours.
+// Package keyset reads the sets of public keys that others publish: providers, issuers and
+// scanners. An entry that cannot be used never keeps the others out. The package imports nothing of
+// ours.
 package keyset
 
 import (

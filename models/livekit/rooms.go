@@ -141,8 +141,8 @@ func expect(decoder *json.Decoder, want json.Delim) error {
 }
 
 // EndRoom disconnects the participants with our tokens, or deletes the room if none is in it, and
-// reports whether it may have disconnected any. It does not delete the room at once: a client that joins
-// again while LiveKit deletes its room would be in a room that LiveKit does not list.
+// reports whether it may have disconnected any. It does not delete the room at once: a client that
+// joins again while LiveKit deletes its room would be in a room that LiveKit does not list.
 func (s *Server) EndRoom(ctx context.Context, name string) (ended bool, err error) {
 	found, listErr := s.visitors(ctx, name)
 	if len(found) == 0 {
