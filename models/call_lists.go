@@ -17,8 +17,8 @@ const (
 	listTimeout = 10 * time.Second
 	// listBatch is the number of rooms of a list that are looked up at once.
 	listBatch = 1000
-	// maxListedOfAccount limits the rooms of an account of which a round begins calls, and the
-	// calls that it changes. The next rounds do the rest.
+	// maxListedOfAccount limits the calls of an account that a round begins, and those that it
+	// changes. The next rounds do the rest.
 	maxListedOfAccount = 5000
 	// listGap is the shortest time between two lists, both without a room, that end its call,
 	// so that lists that follow each other quickly do not count.
@@ -145,7 +145,7 @@ func boundedIDs(calls []*listedCall) []uuid.UUID {
 	return ids
 }
 
-// list reads the list of rooms, of which only a batch is in memory.
+// list reads the list of rooms and keeps only a batch of it in memory.
 func (l *callList) list(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -307,7 +307,7 @@ func (l *callList) insert(ctx context.Context) error {
 	return nil
 }
 
-// seeAll changes the calls of which the list says something new.
+// seeAll changes the calls about which the list says something new.
 func (l *callList) seeAll(ctx context.Context) error {
 	var changed []*listedCall
 	for _, call := range l.calls {

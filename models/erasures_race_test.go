@@ -14,7 +14,7 @@ import (
 	"portal/models/usage"
 )
 
-// leftovers is an account with a key and an agent, of which instances have something in memory.
+// leftovers is an account whose key and agent are still in the memory of instances.
 type leftovers struct {
 	customer
 	key   models.Key

@@ -340,7 +340,7 @@ func TestErasureKeepsWhatUsersWriteMeanwhile(t *testing.T) {
 	}
 }
 
-// SQLite leaves deleted text in its pages and in its log, unless it is told otherwise.
+// SQLite leaves deleted text in its pages and in its log, unless secure_delete is on.
 func TestErasedTextIsInNoFile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{Mail: true})

@@ -24,16 +24,16 @@ const (
 type logQueue struct {
 	out io.Writer
 
-	mu      sync.Mutex
-	waiting []byte        // whole lines
-	spare   []byte        // the buffer of the batch before
-	batch   int           // bytes that are being written
-	idle    chan struct{} // closed once nothing waits; nil while nothing is being written
-	urgent  bool          // the lines that wait do not wait for others
-	torn    bool          // the last line in the file has no end
-	timer   *time.Timer   // runs while lines wait for others
-	dropped int           // lines
-	told    int           // as many of them are in a line
+	mu       sync.Mutex
+	waiting  []byte        // whole lines
+	spare    []byte        // the buffer of the batch before
+	batch    int           // bytes that are being written
+	idle     chan struct{} // closed once nothing waits; nil while nothing is being written
+	urgent   bool          // the lines that wait do not wait for others
+	torn     bool          // the last line in the file has no end
+	timer    *time.Timer   // runs while lines wait for others
+	dropped  int           // lines
+	reported int           // how many of them a line has reported
 }
 
 func newLogQueue(out io.Writer) *logQueue {
@@ -103,18 +103,18 @@ func (q *logQueue) writeWaiting() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for again := true; again; {
-		lines, torn, untold := q.waiting, q.torn, q.dropped-q.told
+		lines, torn, unreported := q.waiting, q.torn, q.dropped-q.reported
 		q.waiting, q.spare, q.batch, q.urgent = q.spare[:0], nil, len(lines), false
 		q.mu.Unlock()
 		n, err := q.writeBatch(lines, torn)
-		if err == nil && untold > 0 {
-			err = writeDropped(q.out, untold)
+		if err == nil && unreported > 0 {
+			err = writeDropped(q.out, unreported)
 		}
 		q.mu.Lock()
 		q.batch = 0
 		q.dropped += bytes.Count(lines[n:], []byte("\n"))
 		if err == nil {
-			q.told += untold
+			q.reported += unreported
 		}
 		if n > 0 {
 			q.torn = lines[n-1] != '\n' && err != nil
@@ -123,7 +123,7 @@ func (q *logQueue) writeWaiting() {
 			q.spare = lines
 		}
 		// The line about those that were dropped in the meantime may be the last one.
-		again = q.urgent || len(q.waiting) >= logBatch || err == nil && q.dropped > q.told
+		again = q.urgent || len(q.waiting) >= logBatch || err == nil && q.dropped > q.reported
 	}
 	close(q.idle)
 	q.idle = nil

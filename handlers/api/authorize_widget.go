@@ -105,7 +105,7 @@ func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err e
 
 // checkLimited is checkActive for a token whose request counts for its account. The count comes
 // first, because it protects the database. A token that is refused gives its request back, so that
-// whoever has old tokens of an account cannot use up its limit.
+// a client with old tokens of an account cannot use up its limit.
 func (w *widgetTokens) checkLimited(c *gin.Context, claims widget.Claims) error {
 	if err := w.ofAccount.limit(c, claims.AccountID); err != nil {
 		return err

@@ -72,8 +72,9 @@ func requireTLS13(config *tls.Config) {
 	}
 }
 
-// hasMisplacedAt reports whether an @ in a URL can only be the end of a password, or a part of one,
-// of which the driver takes another part for the host, the port, the database or a parameter.
+// hasMisplacedAt reports whether an @ in a URL can only belong to a password that is not
+// percent-encoded. The driver would take a part of that password for the host, the port, the
+// database or a parameter.
 func hasMisplacedAt(databaseURL string) bool {
 	_, location, _ := strings.Cut(databaseURL, "://")
 	if end := strings.IndexAny(location, "@/"); end >= 0 && location[end] == '@' {

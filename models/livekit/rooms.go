@@ -81,7 +81,7 @@ func (s *Server) EachRoom(ctx context.Context, each func(Room) error) error {
 	return nil
 }
 
-// limitedBody is a response of which a value has at most [maxResponse] bytes.
+// limitedBody is a response in which each value has at most [maxResponse] bytes.
 type limitedBody struct {
 	io.Reader
 
