@@ -2,10 +2,12 @@ package models
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -85,9 +87,22 @@ func (e *Erasures) begin(ctx context.Context, tx Tx, row erasure) error {
 	return err
 }
 
+// ErasedAt returns when the erasure of an account or a user began, or nil if it has not.
+func (e *Erasures) ErasedAt(ctx context.Context, id uuid.UUID) (at *time.Time, err error) {
+	var row erasure
+	err = e.db.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &row.ErasedAt, failed("find an erasure", err)
+}
+
 // FindUser returns the user with this email, also a removed one or one whose erasure has begun but
-// not ended, or [ErrUserNotFound].
+// not ended, or with this id, also an erased one, or [ErrUserNotFound].
 func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
+	if id, ok := ParseID(email); ok {
+		return findUser(ctx, e.db, "u.id = ?", id)
+	}
 	user, err := e.people.FindByEmail(ctx, email)
 	if !errors.Is(err, ErrUserNotFound) {
 		return user, err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"portal/handlers/api"
 	"portal/models"
 )
@@ -132,11 +134,18 @@ type accountEraseCommand struct {
 }
 
 func (c accountEraseCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return withStore(ctx, func(store *models.Store) error {
+		account, err := c.find(ctx, store)
+		if id, ok := models.ParseID(c.Account); ok && errors.Is(err, models.ErrAccountNotFound) {
+			return erasedBefore(ctx, t, store, "account", id, err)
+		}
+		if err != nil {
+			return err
+		}
 		if c.Name != account.Name {
 			return fmt.Errorf("--name: the name of the account is %q", account.Name)
 		}
-		err := store.Erasures.BeginAccount(ctx, account.ID)
+		err = store.Erasures.BeginAccount(ctx, account.ID)
 		if errors.Is(err, models.ErrAccountEnabled) {
 			return fmt.Errorf("%w; disable it first with: portal account disable --account %s", err, c.Account)
 		}
@@ -148,6 +157,22 @@ func (c accountEraseCommand) Run(ctx context.Context, t terminal) error {
 		}
 		return t.say("account %q is erased; its id %s and the time are kept", account.Name, account.ID)
 	})
+}
+
+// erasedBefore says when an account or a user was erased, after it has finished an erasure that was
+// interrupted. If it was not erased, erasedBefore returns notErased.
+func erasedBefore(ctx context.Context, t terminal, store *models.Store, kind string, id uuid.UUID, notErased error) error {
+	at, err := store.Erasures.ErasedAt(ctx, id)
+	if err == nil && at == nil {
+		return notErased
+	}
+	if err == nil {
+		err = finishErasures(ctx, store)
+	}
+	if err != nil {
+		return err
+	}
+	return t.say("%s %s was erased at %s", kind, id, at.UTC().Format(time.RFC3339))
 }
 
 // finishErasures finishes the erasures that have begun.
@@ -167,19 +192,24 @@ type accountFlag struct {
 // withAccount opens the store and calls work with it and the account.
 func (f accountFlag) withAccount(ctx context.Context, work func(*models.Store, models.Account) error) error {
 	return withStore(ctx, func(store *models.Store) error {
-		find := func() (models.Account, error) { return store.Accounts.FindByEmail(ctx, f.Account) }
-		if id, ok := models.ParseID(f.Account); ok {
-			find = func() (models.Account, error) { return store.Accounts.Find(ctx, id) }
-		}
-		account, err := find()
-		if errors.Is(err, models.ErrAccountNotFound) {
-			return fmt.Errorf("--account %s: %w; list the accounts with: portal account list", f.Account, err)
-		}
+		account, err := f.find(ctx, store)
 		if err != nil {
 			return err
 		}
 		return work(store, account)
 	})
+}
+
+func (f accountFlag) find(ctx context.Context, store *models.Store) (account models.Account, err error) {
+	if id, ok := models.ParseID(f.Account); ok {
+		account, err = store.Accounts.Find(ctx, id)
+	} else {
+		account, err = store.Accounts.FindByEmail(ctx, f.Account)
+	}
+	if errors.Is(err, models.ErrAccountNotFound) {
+		err = fmt.Errorf("--account %s: %w; list the accounts with: portal account list", f.Account, err)
+	}
+	return account, err
 }
 
 type accountResetPasswordCommand struct{ userFlag }

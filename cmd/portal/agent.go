@@ -84,6 +84,25 @@ func (c agentRenameCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
+type agentPauseCommand struct {
+	agentFlags
+
+	pause bool // or resume
+}
+
+func (c agentPauseCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
+		if _, err := store.Agents.SetPaused(ctx, agent.AccountID, agent.ID, c.pause, models.Operator()); err != nil {
+			return err
+		}
+		outcome := "resumed"
+		if c.pause {
+			outcome = "paused: its widget tokens are refused, and its calls end"
+		}
+		return t.say("agent %q is %s", agent.Name, outcome)
+	})
+}
+
 type agentRemoveCommand struct{ agentFlags }
 
 func (c agentRemoveCommand) Run(ctx context.Context, t terminal) error {

@@ -59,6 +59,8 @@ type commandLine struct {
 		Create agentCreateCommand `cmd:"" help:"Create an agent of an account; print its id."`
 		List   agentListCommand   `cmd:"" help:"List the agents of an account."`
 		Rename agentRenameCommand `cmd:"" help:"Rename an agent."`
+		Pause  agentPauseCommand  `cmd:"" help:"Refuse an agent's widget tokens and end its calls until it is resumed."`
+		Resume agentPauseCommand  `cmd:"" help:"Issue and accept an agent's widget tokens again."`
 		Remove agentRemoveCommand `cmd:"" help:"Remove an agent; its widget tokens are refused."`
 	} `cmd:"" help:"Agents, for operators."`
 	Key struct {
@@ -131,7 +133,7 @@ func untilSignal() context.Context {
 // run runs one command line and returns the exit status.
 func run(ctx context.Context, args []string, t terminal) int {
 	var line commandLine
-	line.Account.Disable.disable, line.User.Disable.disable = true, true
+	line.Account.Disable.disable, line.User.Disable.disable, line.Agent.Pause.pause = true, true, true
 	parser, err := kong.New(&line,
 		kong.Name("portal"),
 		kong.Description(description),

@@ -194,6 +194,9 @@ func TestOperatorsRenameAndRemove(t *testing.T) {
 		for _, step := range []struct{ command, says string }{
 			{"account rename --name Acme --account " + testEmail, `account "Ada" is renamed to "Acme"`},
 			{"agent rename --name Lobby --account " + testEmail + " --id " + agent, `agent "Reception" is renamed to "Lobby"`},
+			{"agent pause --account " + testEmail + " --id " + agent, `agent "Lobby" is paused: its widget tokens are refused, and its calls end`},
+			{"agent pause --account " + testEmail + " --id " + agent, `agent "Lobby" is paused`}, // a repetition changes nothing
+			{"agent resume --account " + testEmail + " --id " + agent, `agent "Lobby" is resumed`},
 			{"agent remove --account " + testEmail + " --id " + agent, `agent "Lobby" is removed`},
 			{"user change-email --new-email eve@example.com --email BOB@example.com", "the email of BOB@example.com is now eve@example.com"},
 			{"user set-role --role owner --email EVE@example.com", "the role of eve@example.com is owner"},
@@ -213,15 +216,15 @@ func TestOperatorsRenameAndRemove(t *testing.T) {
 			t.Errorf("agents %v, users %v", agents.Items, people.Items)
 		}
 		var actions []models.Action
-		for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, models.ActivityPage{Limit: 6}))(t) {
+		for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, models.ActivityPage{Limit: 8}))(t) {
 			if actions = append(actions, activity.Action); activity.ActorKind != models.ActorOperator {
 				t.Errorf("%s was recorded for %s", activity.Action, activity.ActorName)
 			}
 		}
 		slices.Reverse(actions)
 		if want := []models.Action{
-			models.ActionAccountRenamed, models.ActionAgentRenamed, models.ActionAgentRemoved, models.ActionEmailChanged,
-			models.ActionUserMadeOwner, models.ActionUserRemoved,
+			models.ActionAccountRenamed, models.ActionAgentRenamed, models.ActionAgentPaused, models.ActionAgentResumed, models.ActionAgentRemoved,
+			models.ActionEmailChanged, models.ActionUserMadeOwner, models.ActionUserRemoved,
 		}; !slices.Equal(actions, want) {
 			t.Errorf("recorded %v, want %v", actions, want)
 		}
@@ -257,14 +260,32 @@ func TestOperatorsErase(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := databaseEnv(url)
 		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-		mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com")
+		bob := mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com")
 		mustPortal(t, env, "", "user", "erase", "--email", "BOB@example.com")
+		erasedBefore := func(name, id string, command ...string) {
+			t.Helper()
+			r := portal(t, env, "", append(command, id)...)
+			if r.succeeds(t, ""); !regexp.MustCompile(`^portal: ` + name + ` ` + id + ` was erased at 20\d\d-\d\d-\d\dT[\d:]+Z\n$`).MatchString(r.stderr) {
+				t.Errorf("%q: %q", command, r.stderr)
+			}
+		}
+		erasedBefore("user", bob, "user", "erase", "--email")
+		portal(t, env, "", "user", "erase", "--email", "bob@example.com").failsWith(t, "not found", "erased user", "id")
 		backup := filepath.Join(t.TempDir(), "portal.backup")
 		mustPortal(t, env, "", "backup", backup)
 		mustPortal(t, env, "", "account", "disable", "--account", testEmail)
 		mustPortal(t, env, "", "account", "erase", "--account", account.ID.String(), "--name", "Ada")
 		if left := mustPortal(t, env, "", "account", "list", "--json"); left != "[]" {
 			t.Errorf("left %s", left)
+		}
+		erasedBefore("account", account.ID.String(), "account", "erase", "--name", "Ada", "--account")
+		portal(t, env, "", "account", "erase", "--name", "Ada", "--account", uuid.NewString()).failsWith(t, "not found")
+		// An erasure that was interrupted is finished.
+		modelstest.Exec(t, url, "UPDATE erasures SET finished_at = NULL")
+		erasedBefore("account", account.ID.String(), "account", "erase", "--name", "Ada", "--account")
+		unfinished := modelstest.OpenDatabase(t, url).NewSelect().Table("erasures").Where("finished_at IS NULL")
+		if n := modelstest.Value(unfinished.Count(t.Context()))(t); n != 0 {
+			t.Errorf("%d erasures are not finished", n)
 		}
 		mustPortal(t, env, "", "restore", backup)
 		if left := mustPortal(t, env, "", "account", "list", "--json"); left != "[]" {
@@ -379,6 +400,7 @@ func TestOperatorsCommandsCreateNoDatabase(t *testing.T) {
 		"user enable --email ada@example.com", "user reset-second-factor --email ada@example.com",
 		"user remove --email ada@example.com", "user set-role --email ada@example.com --role owner",
 		"agent create --account ada@example.com --name Sales", "agent list --account ada@example.com",
+		"agent pause --account ada@example.com --id " + id, "agent resume --account ada@example.com --id " + id,
 		"agent rename --account ada@example.com --name Sales --id " + id, "agent remove --account ada@example.com --id " + id,
 		"account erase --account ada@example.com --name Ada", "user erase --email ada@example.com",
 		"key list --account ada@example.com", "key revoke --id " + id, "key revoke --key -", "backup portal.backup",

@@ -122,11 +122,20 @@ func (c userRemoveCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-type userEraseCommand struct{ userFlag }
+type userEraseCommand struct {
+	Email string `required:"" placeholder:"EMAIL" help:"The user's email, or the user's id."`
+}
 
 func (c userEraseCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		user, err := store.Erasures.FindUser(ctx, c.Email)
+		if err == nil && user.Email == models.ErasedName {
+			return erasedBefore(ctx, t, store, "user", user.ID, models.ErrUserNotFound)
+		}
+		if errors.Is(err, models.ErrUserNotFound) {
+			return fmt.Errorf("--email %s: %w; list the users of an account with: portal user list --account EMAIL; "+
+				"an erased user is found by the id only", c.Email, models.ErrUserNotFound)
+		}
 		if err == nil {
 			err = store.Erasures.BeginUser(ctx, user.AccountID, user.ID, models.Operator())
 		}
@@ -137,7 +146,7 @@ func (c userEraseCommand) Run(ctx context.Context, t terminal) error {
 			err = finishErasures(ctx, store)
 		}
 		if err != nil {
-			return c.explain(err)
+			return err
 		}
 		return t.say("%s is erased; the user's keys stay", c.Email)
 	})
