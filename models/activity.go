@@ -116,6 +116,7 @@ const (
 
 	ActionWebhookAdded    Action = "webhook.added"
 	ActionWebhookRemoved  Action = "webhook.removed"
+	ActionWebhookChanged  Action = "webhook.changed" // its events
 	ActionWebhookRotated  Action = "webhook.rotated" // its secret was replaced
 	ActionWebhookEnabled  Action = "webhook.enabled"
 	ActionWebhookDisabled Action = "webhook.disabled" // by an owner, or because it failed

@@ -94,6 +94,7 @@ var consequences = map[Action]consequence{
 
 	ActionWebhookAdded:    {group: GroupKeys},
 	ActionWebhookRemoved:  {group: GroupKeys},
+	ActionWebhookChanged:  {group: GroupKeys},
 	ActionWebhookRotated:  {group: GroupKeys},
 	ActionWebhookEnabled:  {group: GroupKeys},
 	ActionWebhookDisabled: {group: GroupKeys, mail: ownersUnlessActor},

@@ -41,13 +41,8 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 		return e, "", &InvalidError{"url", message}
 	}
 	e = Endpoint{ID: newID(), AccountID: accountID, URL: url, CreatedAt: w.db.Now()}
-	for _, group := range EventGroups {
-		if slices.Contains(groups, group) {
-			e.Groups = append(e.Groups, group)
-		}
-	}
-	if len(e.Groups) == 0 || len(e.Groups) < len(groups) {
-		return Endpoint{}, "", &InvalidError{"groups", "Choose at least one group of events."}
+	if e.Groups, err = eventGroups(groups); err != nil {
+		return Endpoint{}, "", err
 	}
 	if secret, e.Secret, e.KeyID, err = w.seal(e.ID); err != nil {
 		return Endpoint{}, "", err
@@ -73,6 +68,20 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 		return Endpoint{}, "", err
 	}
 	return e, secret, nil
+}
+
+// eventGroups returns the chosen groups in the order of the form, or an [*InvalidError] if none is
+// chosen or one is unknown.
+func eventGroups(chosen []EventGroup) (groups []EventGroup, err error) {
+	for _, group := range EventGroups {
+		if slices.Contains(chosen, group) {
+			groups = append(groups, group)
+		}
+	}
+	if len(groups) == 0 || len(groups) < len(chosen) {
+		return nil, &InvalidError{"groups", "Choose at least one group of events."}
+	}
+	return groups, nil
 }
 
 // List returns the account's endpoints, the oldest first.
@@ -122,6 +131,26 @@ func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Ac
 		return Endpoint{}, "", err
 	}
 	return e, secret, nil
+}
+
+// SetGroups changes which events an endpoint gets from now on, and records the activity. If they
+// are the same, nothing happens. The error may be [ErrWebhookNotFound], or an [*InvalidError] for
+// the field "groups".
+func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chosen []EventGroup, actor Actor) error {
+	groups, err := eventGroups(chosen)
+	if err != nil {
+		return err
+	}
+	return w.change(ctx, "change the events of a webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+		if slices.Equal(e.Groups, groups) {
+			return nil
+		}
+		e.Groups = groups
+		if err := tx.Update(ctx, &e, "event_groups"); err != nil {
+			return err
+		}
+		return tx.recordEndpoint(ctx, e, ActionWebhookChanged, actor, "")
+	})
 }
 
 // Disable stops deliveries to an endpoint, lets those that wait fail, and records the activity. If

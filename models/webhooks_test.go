@@ -2,9 +2,11 @@ package models_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"portal/models"
@@ -62,6 +64,42 @@ func TestRemovedWebhook(t *testing.T) {
 		}
 		if waiting(kept) == 0 {
 			t.Error("the purge deletes deliveries of another endpoint")
+		}
+	})
+}
+
+// A changed endpoint gets the events of its new groups, and Activity says so once.
+func TestChangedEventsOfAWebhook(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
+		c, other := f.customer(t), f.customer(t)
+		endpoint, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []models.EventGroup{models.GroupPeople}, c.actor)
+		must(t, err)
+		set := func(account uuid.UUID, groups ...models.EventGroup) error {
+			return f.Webhooks.SetGroups(t.Context(), account, endpoint.ID, groups, c.actor)
+		}
+		checkError(t, "of another account", set(other.ID, models.GroupKeys), models.ErrWebhookNotFound)
+		for _, wrong := range [][]models.EventGroup{nil, {models.GroupKeys, "everything"}} {
+			if invalid, ok := errors.AsType[*models.InvalidError](set(c.ID, wrong...)); !ok || invalid.Field != "groups" {
+				t.Errorf("%v: %v", wrong, invalid)
+			}
+		}
+		f.agent(t, c)
+		for range 2 {
+			must(t, set(c.ID, models.GroupPeople, models.GroupKeys))
+		}
+		f.agent(t, c)
+		found := modelstest.Value(f.Webhooks.Find(t.Context(), c.ID, endpoint.ID))(t)
+		if !slices.Equal(found.Groups, []models.EventGroup{models.GroupKeys, models.GroupPeople}) {
+			t.Errorf("the groups are %v", found.Groups)
+		}
+		var events []string
+		for _, delivery := range modelstest.Value(f.Webhooks.Deliveries(t.Context(), c.ID, endpoint.ID))(t) {
+			events = append(events, delivery.Event)
+		}
+		slices.Sort(events)
+		if !slices.Equal(events, []string{"agent.created", "webhook.changed"}) {
+			t.Errorf("the events are %v", events)
 		}
 	})
 }

@@ -124,6 +124,7 @@ var ActionGroups = []ActionGroup{
 	{ID: "webhooks", Name: "Webhooks", All: "All webhook events", Actions: []ActionText{
 		{Action: models.ActionWebhookAdded, Name: "New webhooks", Icon: "activity", Sentence: Sentence{"added the webhook ", theLabel}},
 		{Action: models.ActionWebhookRemoved, Name: "Removed webhooks", Icon: "activity", Sentence: Sentence{"removed the webhook ", theLabel}},
+		{Action: models.ActionWebhookChanged, Name: "Changed webhooks", Icon: "activity", Sentence: Sentence{"changed the events of the webhook ", theLabel}},
 		{Action: models.ActionWebhookRotated, Name: "New webhook secrets", Icon: "activity", Sentence: Sentence{"replaced the secret of the webhook ", theLabel}},
 		{Action: models.ActionWebhookEnabled, Name: "Enabled webhooks", Icon: "activity", Sentence: Sentence{"enabled the webhook ", theLabel}},
 		{Action: models.ActionWebhookDisabled, Name: "Disabled webhooks", Icon: "warning", Sentence: Sentence{"disabled the webhook ", theLabel}, Detail: "Reason: "},
