@@ -83,10 +83,11 @@ func newExample(id, name, language, file string, fill *strings.Replacer) Snippet
 type IntegrationPage struct {
 	Support string // URL of the support; may be empty
 
-	Agents []models.Agent // sorted by name; may be empty
-	Agent  models.Agent   // in the examples; zero if there is none
-	Voice  bool           // the portal has a LiveKit server
-	Prompt string         // for a coding agent
+	Agents   []models.Agent // sorted by name; may be empty
+	Agent    models.Agent   // in the examples; zero if there is none
+	Voice    bool           // the portal has a LiveKit server
+	Webhooks bool           // accounts can have webhooks
+	Prompt   string         // for a coding agent
 	Examples
 }
 

@@ -106,6 +106,7 @@ func (WebhookRotated) fragment() string { return "webhook-rotated" }
 type WebhookPage struct {
 	WebhookRow
 
+	Form       WebhookEvents
 	Disabled   bool
 	Asking     string // what it asks to confirm: "rotation", "disabling", "removal" or nothing
 	Deliveries []DeliveryRow
@@ -116,6 +117,15 @@ func (WebhookPage) screen() screen {
 }
 
 func (WebhookPage) fragment() string { return "webhook" }
+
+// WebhookEvents is the form that changes the events of an endpoint.
+type WebhookEvents struct {
+	WebhookForm
+
+	ID uuid.UUID
+}
+
+func (WebhookEvents) fragment() string { return "webhook-events" }
 
 // DeliveryRow is a delivery to an endpoint.
 type DeliveryRow struct {

@@ -238,7 +238,9 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page, id := templates.IntegrationPage{Agents: list.Items, Voice: p.Store.Calls.Enabled(), Support: p.SupportURL}, ""
+	page, id := templates.IntegrationPage{
+		Agents: list.Items, Voice: p.Store.Calls.Enabled(), Webhooks: p.Store.Webhooks.Enabled(), Support: p.SupportURL,
+	}, ""
 	for _, agent := range list.Items {
 		if wanted == uuid.Nil || agent.ID == wanted {
 			page.Agent, id = agent, agent.ID.String()

@@ -75,9 +75,13 @@ func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
 	if shown.Code == problem.CodeNotFound && c.FullPath() == "" {
 		page.Message = "There is no page at this address."
 	}
-	if shown.Status == http.StatusForbidden && c.Request.Method == http.MethodGet && c.FullPath() == settingsPath {
-		page.Title = "Only owners can open Settings"
-		page.Message = "Ask an owner to change the settings of this account."
+	if shown.Status == http.StatusForbidden && c.Request.Method == http.MethodGet {
+		switch path, _, _ := strings.Cut(c.FullPath(), "/:"); path {
+		case settingsPath:
+			page.Title, page.Message = "Only owners can open Settings", "Ask an owner to change the settings of this account."
+		case webhooksPath:
+			page.Title, page.Message = "Only owners can open Webhooks", "Ask an owner to add an endpoint or to change one."
+		}
 	}
 	retryable := shown.Status == http.StatusTooManyRequests || shown.Status >= http.StatusInternalServerError
 	switch {

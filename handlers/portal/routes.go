@@ -213,6 +213,8 @@ func (p *Portal) registerWebhooks(owners routes) {
 	for _, asking := range []string{"rotation", "disabling", "removal"} {
 		owners.page(one+"/"+asking, w.show(asking))
 	}
+	owners.page(one+"/events", w.show(""))
+	owners.change(one+"/events", w.setEvents)
 	owners.change(one+"/rotation", w.rotate)
 	owners.change(one+"/disabling", w.change("The endpoint was disabled.", w.disable))
 	owners.change(one+"/removal", w.remove)

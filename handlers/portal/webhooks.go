@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +25,10 @@ type webhookPages struct {
 	webhooks *models.Webhooks
 }
 
+// groups returns the groups of a form. An endpoint that already gets calls keeps that choice.
 func (p *webhookPages) groups(chosen []models.EventGroup) []templates.WebhookGroup {
-	return templates.NewWebhookGroups(models.Groups(p.Store.Calls.Enabled()), chosen)
+	calls := p.Store.Calls.Enabled() || slices.Contains(chosen, models.GroupCalls)
+	return templates.NewWebhookGroups(models.Groups(calls), chosen)
 }
 
 // list shows the endpoints and the form that adds one.
@@ -63,13 +66,17 @@ func (p *webhookPages) row(e models.Endpoint) templates.WebhookRow {
 	return templates.WebhookRow{ID: e.ID, URL: e.URL, Events: strings.Join(names, ", "), Status: status}
 }
 
-// create adds an endpoint and shows its secret once.
-func (p *webhookPages) create(c *gin.Context) error {
-	form := templates.WebhookForm{URL: c.PostForm("url")}
-	var chosen []models.EventGroup
+func submittedGroups(c *gin.Context) (chosen []models.EventGroup) {
 	for _, group := range c.PostFormArray("group") {
 		chosen = append(chosen, models.EventGroup(group))
 	}
+	return chosen
+}
+
+// create adds an endpoint and shows its secret once.
+func (p *webhookPages) create(c *gin.Context) error {
+	form := templates.WebhookForm{URL: c.PostForm("url")}
+	chosen := submittedGroups(c)
 	form.Groups = p.groups(chosen)
 	endpoint, secret, err := p.webhooks.Add(c.Request.Context(), sessionFrom(c).AccountID, form.URL, chosen, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
@@ -119,6 +126,7 @@ func (p *webhookPages) endpoint(c *gin.Context) (page templates.WebhookPage, err
 		return page, err
 	}
 	page.WebhookRow, page.Disabled = p.row(endpoint), endpoint.DisabledAt != nil
+	page.Form.ID, page.Form.Groups = endpoint.ID, p.groups(endpoint.Groups)
 	deliveries, err := p.webhooks.Deliveries(c.Request.Context(), account, endpoint.ID)
 	for _, delivery := range deliveries {
 		page.Deliveries = append(page.Deliveries, p.delivery(delivery, endpoint))
@@ -193,6 +201,24 @@ func (p *webhookPages) resend(c *gin.Context, accountID, id uuid.UUID) error {
 		return problem.InvalidRequest("The form is incomplete. Open the page of the endpoint and try again there.")
 	}
 	return p.webhooks.Resend(c.Request.Context(), accountID, id, eventID, c.PostForm("event"))
+}
+
+// setEvents changes which events an endpoint gets.
+func (p *webhookPages) setEvents(c *gin.Context) error {
+	chosen := submittedGroups(c)
+	err := p.webhooks.SetGroups(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), chosen, actorOf(c))
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		page, err := p.endpoint(c)
+		if err != nil {
+			return err
+		}
+		page.Form.Groups, page.Form.GroupsProblem = p.groups(chosen), invalid.Message
+		return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: page.Form, page: present(page)})
+	}
+	if err != nil {
+		return err
+	}
+	return p.redirectWith(c, webhooksPath+"/"+c.Param("id"), "The events were saved.")
 }
 
 // remove deletes an endpoint.

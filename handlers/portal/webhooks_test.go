@@ -32,6 +32,9 @@ func (c customer) endpoints() []models.Endpoint {
 func TestWebhookPages(t *testing.T) {
 	asOwnerOfWebhooks(t, func(t *testing.T, c customer, v *visitor) {
 		c.get("/settings").is(http.StatusOK).one("link", "Webhooks")
+		member := c.colleague(models.RoleMember)
+		path := member.get("/integrate").is(http.StatusOK).one("link", "Receive events").attr("href")
+		member.get(path).is(http.StatusForbidden).one("heading", "Only owners can open Webhooks")
 		page := c.get("/webhooks").is(http.StatusOK)
 		page.one("heading", "Webhooks")
 		page.one("textbox", "Endpoint URL")
@@ -60,7 +63,7 @@ func TestWebhookPages(t *testing.T) {
 		added.one("button", "Copy secret")
 		added.one("button", "Done")
 		endpoint := c.endpoints()[0]
-		path := "/webhooks/" + endpoint.ID.String()
+		path = "/webhooks/" + endpoint.ID.String()
 		if href := c.get("/webhooks").is(http.StatusOK).one("table", "Endpoints").one("link", "https://example.com/hook").attr("href"); href != path {
 			t.Errorf("the URL leads to %s", href)
 		}
@@ -89,6 +92,14 @@ func TestWebhookPages(t *testing.T) {
 		if strings.Contains(c.get(path).body, "whsec_") {
 			t.Error("the page has the secret")
 		}
+		events := c.get(path).is(http.StatusOK).one("button", "Save events").form()
+		events.one("checkbox", "Keys and agents").with("checked", "")
+		v.post(events.attr("action"), nil).is(http.StatusUnprocessableEntity).one("alert", "Choose at least one group of events.")
+		v.post(events.attr("action"), url.Values{"group": {"people"}}).redirects(path)
+		c.get(path).is(http.StatusOK).says("The events were saved.")
+		if groups := c.endpoints()[0].Groups; len(groups) != 1 || groups[0] != models.GroupPeople {
+			t.Errorf("the groups are %v", groups)
+		}
 		v.post(path+"/disabling", nil).redirects(path)
 		disabled := c.get(path).is(http.StatusOK)
 		disabled.none("button", "Send test event")
@@ -102,7 +113,7 @@ func TestWebhookPages(t *testing.T) {
 		for _, action := range []string{"", "/rotation", "/disabling", "/removal"} {
 			foreign.get(path + action).is(http.StatusNotFound)
 		}
-		for _, action := range []string{"/rotation", "/disabling", "/removal", "/enabling", "/test"} {
+		for _, action := range []string{"/rotation", "/disabling", "/removal", "/enabling", "/test", "/events"} {
 			foreign.post(path+action, nil).is(http.StatusNotFound)
 		}
 		foreign.post(path+"/resend", url.Values{"event_id": {uuid.NewString()}, "event": {"x"}}).is(http.StatusNotFound)
