@@ -52,6 +52,25 @@ func TestAssetsAreServedPlainAndCompressed(t *testing.T) {
 	}
 }
 
+// Comments are for readers of the source.
+func TestBundlesHaveNoComments(t *testing.T) {
+	assets, err := static.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"app.css": "\n:root {\ncolor-scheme: light dark;\n", "app.js": "\n(() => {\n'use strict';\n"} {
+		url, err := assets.URL(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asset, _ := assets.Find(strings.TrimPrefix(url, static.Prefix))
+		text := "\n" + get(asset, "").Body.String()
+		if !strings.Contains(text, want) || strings.Contains(text, "\n/") || strings.Contains(text, "\n ") || strings.Contains(text, "\n\n") {
+			t.Errorf("%s has comments or indentation, or lacks %q", name, want)
+		}
+	}
+}
+
 func TestAssetsAreCompressedOnlyForClientsThatAcceptGzip(t *testing.T) {
 	assets, err := static.New()
 	if err != nil {
