@@ -44,8 +44,7 @@ func (p *activityPages) export(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	p.startCSV(c, "activity")
-	lines := csvLine(exportColumns)
+	lines := p.startCSV(c, "activity", exportColumns)
 	for {
 		for _, activity := range activities {
 			lines += exportLine(activity)
@@ -98,13 +97,15 @@ func (s *site) readExport(c *gin.Context, f func() error) (err error) {
 // unsafeInFileNames matches what an operating system may refuse in the name of a file.
 var unsafeInFileNames = regexp.MustCompile(`[\pC\\/:*?"<>|]+`)
 
-// startCSV sends the header of a CSV file about a subject.
-func (s *site) startCSV(c *gin.Context, subject string) {
+// startCSV sends the header of a CSV file about a subject and returns the file's first line. The line
+// begins with a byte order mark, because spreadsheets take a file without it for another encoding.
+func (s *site) startCSV(c *gin.Context, subject string, columns []string) (line string) {
 	name := fmt.Sprintf("%s-%s.csv", unsafeInFileNames.ReplaceAllString(subject, "-"), s.Now().UTC().Format(time.DateOnly))
 	c.Header("Cache-Control", "no-store")
 	c.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	c.Header("Content-Type", "text/csv; charset=utf-8; header=present")
 	c.Status(http.StatusOK)
+	return "\ufeff" + csvLine(columns)
 }
 
 // sendCSV sends some lines. Because an export may take longer than the server's write timeout for a

@@ -166,7 +166,7 @@ func TestExportEscapesFormulas(t *testing.T) {
 		if got := exported(t, c.get("/activity/export"))[1][3]; got != "a = b" {
 			t.Errorf("a cell that is not a formula is exported as %q", got)
 		}
-		for line := range strings.SplitSeq(strings.TrimSuffix(c.get("/activity/export").body, "\r\n"), "\r\n") {
+		for line := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(c.get("/activity/export").body, "\ufeff"), "\r\n"), "\r\n") {
 			if !strings.HasPrefix(line, `"`) || !strings.HasSuffix(line, `"`) {
 				t.Errorf("a cell is not quoted in %s", line)
 			}
@@ -176,7 +176,11 @@ func TestExportEscapesFormulas(t *testing.T) {
 
 func exported(t *testing.T, a answer) [][]string {
 	t.Helper()
-	lines, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
+	body, marked := strings.CutPrefix(a.body, "\ufeff") // Excel reads UTF-8 only with the mark
+	if !marked {
+		t.Error("the export has no byte order mark")
+	}
+	lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
 	if err != nil {
 		t.Fatalf("it is not CSV: %v\n%s", err, a.body)
 	}

@@ -212,8 +212,7 @@ func (p *callPages) export(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	p.startCSV(c, "calls")
-	lines := csvLine(callColumns)
+	lines := p.startCSV(c, "calls", callColumns)
 	for {
 		for i := range calls {
 			lines += csvLine(callCells(calls[i].Element(p.Now())))

@@ -86,7 +86,7 @@ func TestCallsAreListedFilteredAndExported(t *testing.T) {
 		c.get("/calls/refresh").is(http.StatusOK).one("table", "Calls")
 
 		lines := strings.Split(strings.TrimSpace(c.get("/calls/export").is(http.StatusOK).body), "\r\n")
-		if len(lines) != 3 || lines[0] != `"id","agentId","keyId","userId","startedAt","endedAt","seconds","endReason","exact","final"` ||
+		if len(lines) != 3 || lines[0] != "\ufeff"+`"id","agentId","keyId","userId","startedAt","endedAt","seconds","endReason","exact","final"` ||
 			!strings.Contains(lines[2], fmt.Sprintf(`%q,%q,"'=user",`, front.ID, key.ID)) || !strings.HasSuffix(lines[2], `"3852","visitor_left","true","false"`) {
 			t.Errorf("the export is\n%s", strings.Join(lines, "\n"))
 		}

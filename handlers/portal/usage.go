@@ -259,13 +259,12 @@ func (p *usagePages) export(c *gin.Context) (err error) {
 	if view.key != uuid.Nil {
 		subject += "-" + view.usages[0].Label
 	}
-	p.startCSV(c, subject)
 	starts := view.span.Starts(p.Now())
 	columns, voice := []string{"time", "key_id", "label", "key", "requests", "refused"}, p.hasMinutes(view)
 	if voice {
 		columns = append(columns, "minutes")
 	}
-	lines := csvLine(columns)
+	lines := p.startCSV(c, subject, columns)
 	for _, usage := range view.usages {
 		seconds := map[time.Time]int64{}
 		if voice {
