@@ -110,8 +110,10 @@ func (p TOTPPage) Groups() string {
 }
 
 // TOTPURL returns the URL that an authenticator app reads from a QR code, with the product and the
-// email that the app shows.
+// email that the app shows. It leaves colons out of the product: apps divide the label at its first
+// colon, and some refuse a URL whose issuer is not the part before it.
 func TOTPURL(product, email, secret string) string {
+	product = strings.ReplaceAll(product, ":", "")
 	query := url.Values{"secret": {secret}, "issuer": {product}}
 	// Apps do not decode "+" as a space.
 	return "otpauth://totp/" + url.PathEscape(product) + ":" + url.PathEscape(email) +
