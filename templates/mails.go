@@ -106,7 +106,7 @@ func NewMails() (*Mails, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := text.ParseFS(mailFiles, "mails/layout.txt")
+	shared, err := text.New("layout.txt").Funcs(text.FuncMap{"name": Isolate}).ParseFS(mailFiles, "mails/layout.txt")
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,11 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/text/unicode/bidi"
 )
 
 // The patterns name the files, because embedding a folder silently omits files that begin with "_"
@@ -264,4 +267,18 @@ func execute(set *template.Template, name string, data any) ([]byte, error) {
 		return nil, fmt.Errorf("render %s: %w", name, err)
 	}
 	return bytes.Clone(buffer.Bytes()), nil
+}
+
+// Isolate returns a name for a sentence of plain text. A name with characters that are written from
+// right to left would otherwise change the order of the digits and the punctuation beside it. Markup
+// has the element bdi.
+func Isolate(name string) string {
+	rightToLeft := func(r rune) bool {
+		properties, _ := bidi.LookupRune(r)
+		return slices.Contains([]bidi.Class{bidi.R, bidi.AL, bidi.AN}, properties.Class())
+	}
+	if strings.ContainsFunc(name, rightToLeft) {
+		return "\u2068" + name + "\u2069" // FIRST STRONG ISOLATE, POP DIRECTIONAL ISOLATE
+	}
+	return name
 }

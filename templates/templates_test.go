@@ -273,3 +273,37 @@ func TestUnknownCodeHasNoColors(t *testing.T) {
 		t.Errorf("tokens %+v", tokens)
 	}
 }
+
+func TestNamesDoNotChangeTheOrderOfASentence(t *testing.T) {
+	const label = "לקוח 7"
+	row := templates.APIKeyRow{Key: models.Key{ID: uuid.New(), Label: "Staging", LastFour: "abcd"}}
+	row.Rotation = &templates.KeyRotation{Label: label, Created: "27 Nov"}
+	html, err := parsed(t).Page(templates.Frame{}, templates.APIKeysPage{List: templates.APIKeyList{Keys: []templates.APIKeyRow{row}}})
+	if err != nil || !strings.Contains(string(html), "Replaced by <bdi>"+label+"</bdi>, 27 Nov") {
+		t.Errorf("the label is not isolated: %v\n%s", err, html)
+	}
+	for name, want := range map[string]string{
+		label: "\u2068" + label + "\u2069", "شركة 2": "\u2068شركة 2\u2069", "Zürich – Prüfung 7": "Zürich – Prüfung 7", "東京": "東京",
+	} {
+		if got := templates.Isolate(name); got != want {
+			t.Errorf("%q in a text is %q, want %q", name, got, want)
+		}
+	}
+	mails, err := templates.NewMails()
+	if err != nil {
+		t.Fatal(err)
+	}
+	invitation := templates.Mail{Kind: models.ActionInvitationCreated, Account: label}
+	content, err := mails.Render(invitation)
+	if err != nil || !strings.Contains(content.Text, "the account \u2068"+label+"\u2069 as a member") || content.Subject != "Invitation to join \u2068"+label+"\u2069" {
+		t.Errorf("the name is not isolated: %v\n%q\n%q", err, content.Subject, content.Text)
+	}
+}
+
+// Apps split the label at the first colon, and compare the part before it with the issuer.
+func TestTOTPURLHasOneColon(t *testing.T) {
+	got := templates.TOTPURL("Acme: Voice", "ada@example.com", "ABC")
+	if want := "otpauth://totp/Acme%20Voice:ada@example.com?issuer=Acme%20Voice&secret=ABC"; got != want {
+		t.Errorf("the URL is %s, want %s", got, want)
+	}
+}

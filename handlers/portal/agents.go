@@ -74,7 +74,7 @@ func (p *agentPages) rename(c *gin.Context) error {
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("Agent “%s” renamed to “%s”.", agent.Name, renamed.Name),
+		notice:   fmt.Sprintf("Agent “%s” renamed to “%s”.", templates.Isolate(agent.Name), templates.Isolate(renamed.Name)),
 		fragment: templates.AgentItem{Agent: renamed, RenameFocused: true},
 		location: fmt.Sprintf("%s#rename-%s", agentsPath, agent.ID),
 	})
@@ -111,7 +111,7 @@ func (p *agentPages) create(c *gin.Context) error {
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("Agent “%s” was created.", agent.Name),
+		notice:   fmt.Sprintf("Agent “%s” was created.", templates.Isolate(agent.Name)),
 		fragment: page,
 		location: agentsPath,
 	})
@@ -205,7 +205,7 @@ func (p *agentPages) setPaused(c *gin.Context, paused bool, notice string) error
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf(notice, agent.Name),
+		notice:   fmt.Sprintf(notice, templates.Isolate(agent.Name)),
 		fragment: templates.AgentItem{Agent: agent, PauseFocused: true},
 		location: fmt.Sprintf("%s#pause-%s", agentsPath, agent.ID),
 	})
@@ -222,7 +222,7 @@ func (p *agentPages) createRemoval(c *gin.Context) error {
 	}
 	page.List.Focused = true
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("Agent “%s” was removed.", agent.Name),
+		notice:   fmt.Sprintf("Agent “%s” was removed.", templates.Isolate(agent.Name)),
 		fragment: templates.AgentRemoved{List: page.List},
 		location: agentsPath,
 	})

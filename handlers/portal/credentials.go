@@ -25,7 +25,7 @@ func (p *accountPages) requestEmailChange(c *gin.Context) error {
 }
 
 func linkNotice(email string) string {
-	return "Open the link in the email to " + email + " within 30 minutes. If the address already has a login here, no email is sent."
+	return "Open the link in the email to " + templates.Isolate(email) + " within 30 minutes. If the address already has a login here, no email is sent."
 }
 
 // emailAsked shows the section of the email after a change of the pending email, with a notice.

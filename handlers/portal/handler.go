@@ -10,6 +10,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/templates"
 )
 
 // handler handles one action. [site.handle] renders its error.
@@ -100,7 +101,7 @@ func (s *site) requireSession(c *gin.Context) {
 			notice = "Your session has ended. Your changes were not saved."
 		}
 		if account := s.removedFrom(c); account != "" {
-			notice = fmt.Sprintf("You were removed from %s. Only an owner can invite you back.", account)
+			notice = fmt.Sprintf("You were removed from %s. Only an owner can invite you back.", templates.Isolate(account))
 		}
 		_ = s.redirectWith(c, signInAddress(c, s.returnPath(c)), notice)
 		c.Abort()

@@ -90,14 +90,21 @@ func (e element) find(attribute, value string) (element, bool) {
 
 // text returns the text of the element with single spaces.
 func (e element) text() string {
-	var words []string
+	var text strings.Builder
 	for node := range e.node.Descendants() {
-		if node.Type == html.TextNode {
-			words = append(words, strings.Fields(node.Data)...)
+		if node.Type != html.TextNode {
+			continue
 		}
+		// Elements divide words, but a name is part of its sentence.
+		if before := node.PrevSibling; !isName(node.Parent) && (before == nil || !isName(before)) {
+			text.WriteByte(' ')
+		}
+		text.WriteString(node.Data)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(strings.Fields(text.String()), " ")
 }
+
+func isName(node *html.Node) bool { return node.Type == html.ElementNode && node.Data == "bdi" }
 
 // exactly checks the whole text of the element.
 func (e element) exactly(text string) {

@@ -84,7 +84,7 @@ func (p *peoplePages) cancelInvitation(c *gin.Context) error {
 	}
 	page.List.Focused = true
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("The invitation for %s was cancelled.", invitation.Email),
+		notice:   fmt.Sprintf("The invitation for %s was cancelled.", templates.Isolate(invitation.Email)),
 		fragment: page.List, location: peoplePath,
 	})
 }

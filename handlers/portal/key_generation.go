@@ -44,7 +44,7 @@ func (p *keyPages) generate(c *gin.Context) error {
 		return p.explainRefusal(c, form, err)
 	}
 	if key.IsWorkload() {
-		return p.redirectWith(c, trustPath(key), fmt.Sprintf("API key “%s” generated. It has no secret.", key.Label))
+		return p.redirectWith(c, trustPath(key), fmt.Sprintf("API key “%s” generated. It has no secret.", templates.Isolate(key.Label)))
 	}
 	agentID := ""
 	if len(unused.Agents) > 0 {

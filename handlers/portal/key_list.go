@@ -263,7 +263,7 @@ func (p *keyPages) rename(c *gin.Context) error {
 	}
 	row.MenuFocused = true
 	return p.reply(c, reply{
-		notice: fmt.Sprintf("API key %s renamed to “%s”.", key.Masked(), key.Label), fragment: row,
+		notice: fmt.Sprintf("API key %s renamed to “%s”.", key.Masked(), templates.Isolate(key.Label)), fragment: row,
 		location: fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
 	})
 }

@@ -83,7 +83,7 @@ func (p *keyPages) restrict(c *gin.Context) error {
 		return err
 	}
 	return p.redirectWith(c, fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
-		fmt.Sprintf("Restrictions of “%s” saved.", key.Label))
+		fmt.Sprintf("Restrictions of “%s” saved.", templates.Isolate(key.Label)))
 }
 
 // showNewerRestrictions shows a form that was made from an older state of the key, beside the

@@ -82,7 +82,7 @@ func (p *keyPages) saveTrust(c *gin.Context) error {
 	case err != nil:
 		return err
 	}
-	return p.redirectWith(c, trustPath(key), fmt.Sprintf("Trust rule of “%s” saved.", key.Label))
+	return p.redirectWith(c, trustPath(key), fmt.Sprintf("Trust rule of “%s” saved.", templates.Isolate(key.Label)))
 }
 
 func (p *keyPages) showTrust(c *gin.Context, status int, page templates.TrustPage) error {

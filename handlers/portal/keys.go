@@ -163,13 +163,14 @@ func (p *keyPages) redirectRevoked(c *gin.Context, key models.Key, already bool)
 }
 
 func revokedNotice(key models.Key, already bool) string {
-	if already && key.RevokedAt == nil {
-		return fmt.Sprintf("API key “%s” (%s) has expired.", key.Label, key.Masked())
+	outcome := "was revoked"
+	switch {
+	case already && key.RevokedAt == nil:
+		outcome = "has expired"
+	case already:
+		outcome = "was already revoked"
 	}
-	if already {
-		return fmt.Sprintf("API key “%s” (%s) was already revoked.", key.Label, key.Masked())
-	}
-	return fmt.Sprintf("API key “%s” (%s) was revoked.", key.Label, key.Masked())
+	return fmt.Sprintf("API key “%s” (%s) %s.", templates.Isolate(key.Label), key.Masked(), outcome)
 }
 
 // versionOf returns a hash of what a page shows, so that it fetches only changes.

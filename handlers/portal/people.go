@@ -71,7 +71,7 @@ func (p *peoplePages) updateRole(c *gin.Context) error {
 		return p.explain(c, err)
 	}
 	session := sessionFrom(c)
-	notice := fmt.Sprintf("%s is now %s.", user.Email, roleName(user.Role))
+	notice := fmt.Sprintf("%s is now %s.", templates.Isolate(user.Email), roleName(user.Role))
 	if user.ID == session.UserID { // the navigation changes too
 		return p.redirectWith(c, peoplePath, notice)
 	}
@@ -233,7 +233,7 @@ func (p *peoplePages) createRemoval(c *gin.Context) error {
 	}
 	page.List.Focused = true
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("%s was removed and signed out.", user.Email),
+		notice:   fmt.Sprintf("%s was removed and signed out.", templates.Isolate(user.Email)),
 		fragment: page.List,
 		location: peoplePath + "?" + url.Values{paramRemoved: {id.String()}}.Encode(),
 	})
