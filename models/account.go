@@ -21,7 +21,7 @@ type Account struct {
 	Seeded         bool          // with data for demonstrations, which may be replaced
 }
 
-func (a Account) id() uuid.UUID { return a.ID }
+func (a Account) EntryID() uuid.UUID { return a.ID }
 
 // AccountSummary is an account in the list of [Accounts.Summaries].
 type AccountSummary struct {

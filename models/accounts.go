@@ -37,7 +37,7 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 		if err := tx.Insert(ctx, &account); err != nil {
 			return Account{}, err
 		}
-		if err := tx.freeEmail(ctx, email, account.ID); err != nil {
+		if err := freeEmail(ctx, tx, email, account.ID); err != nil {
 			return Account{}, err
 		}
 		_, err := insertUser(ctx, tx, User{
@@ -190,7 +190,7 @@ func setAccountLimits(ctx context.Context, tx Tx, id uuid.UUID, limits Limits, a
 	if err := tx.Update(ctx, &account, "limits"); err != nil {
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountLimited, SubjectID: &id, Label: account.Name, Detail: detail})
+	return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountLimited, SubjectID: &id, Label: account.Name, Detail: detail})
 }
 
 // insertAccount creates the account unless its id exists, and reports whether it did.
@@ -199,7 +199,7 @@ func insertAccount(ctx context.Context, tx Tx, account Account, actor Actor) (bo
 	if err != nil || inserted == 0 {
 		return false, err
 	}
-	return true, tx.Record(ctx, actor, Activity{AccountID: account.ID, Action: ActionAccountCreated, SubjectID: &account.ID, Label: account.Name})
+	return true, recordActivity(ctx, tx, actor, Activity{AccountID: account.ID, Action: ActionAccountCreated, SubjectID: &account.ID, Label: account.Name})
 }
 
 func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor Actor) error {
@@ -215,7 +215,7 @@ func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor 
 	if err := tx.Update(ctx, &account, "name"); err != nil {
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: former})
+	return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: former})
 }
 
 func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool, actor Actor) error {
@@ -231,9 +231,9 @@ func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool,
 		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
 			return err
 		}
-		return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountDisabled, SubjectID: &id, Label: account.Name})
+		return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountDisabled, SubjectID: &id, Label: account.Name})
 	}
-	return tx.Record(ctx, actor, Activity{AccountID: id, Action: ActionAccountEnabled, SubjectID: &id, Label: account.Name})
+	return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountEnabled, SubjectID: &id, Label: account.Name})
 }
 
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
@@ -248,7 +248,7 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 			return err
 		}
 		if required && actor.Kind != ActorOperator {
-			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor+" OR ?", a.db.byProvider()).Exists(ctx)
+			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor+" OR ?", decidedByProvider(a.db)).Exists(ctx)
 			if err != nil {
 				return err
 			}
@@ -265,7 +265,7 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 		if !required {
 			action = ActionSecondFactorOptional
 		}
-		return tx.Record(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &accountID})
+		return recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &accountID})
 	})
 }
 
@@ -274,7 +274,7 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (people, without int, err error) {
 	err = a.db.NewSelect().Model((*User)(nil)).
 		ColumnExpr("count(*)").
-		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+" AND NOT ?)", a.db.byProvider()).
+		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+" AND NOT ?)", decidedByProvider(a.db)).
 		Where("u.account_id = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID).Scan(ctx, &people, &without)
 	return people, without, failed("count second factors", err)
 }

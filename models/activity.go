@@ -176,7 +176,7 @@ type Activity struct {
 	LeakURL      string       `bun:"leak_url,scanonly"`
 }
 
-func (a Activity) id() uuid.UUID { return a.ID }
+func (a Activity) EntryID() uuid.UUID { return a.ID }
 
 // NamedActor returns the name of the actor, and the one at that time if it has been changed.
 func (a Activity) NamedActor() string {

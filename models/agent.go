@@ -18,7 +18,7 @@ type Agent struct {
 	PausedAt  *time.Time // if set, the agent is refused like one that was removed
 }
 
-func (a Agent) id() uuid.UUID { return a.ID }
+func (a Agent) EntryID() uuid.UUID { return a.ID }
 
 // NewAgent is the input of [Agents.Create].
 type NewAgent struct {

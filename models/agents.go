@@ -69,7 +69,7 @@ func insertAgent(ctx context.Context, tx Tx, agent Agent, actor Actor) error {
 	if err != nil {
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{AccountID: agent.AccountID, Action: ActionAgentCreated, SubjectID: &agent.ID, Label: agent.Name})
+	return recordActivity(ctx, tx, actor, Activity{AccountID: agent.AccountID, Action: ActionAgentCreated, SubjectID: &agent.ID, Label: agent.Name})
 }
 
 // Put creates the agent with this id in the account, or renames it, pauses or resumes it unless
@@ -136,7 +136,7 @@ func renameAgent(ctx context.Context, tx Tx, agent Agent, name string, actor Act
 	if err := tx.Update(ctx, &agent, "name"); err != nil {
 		return Agent{}, err
 	}
-	return agent, tx.Record(ctx, actor, Activity{
+	return agent, recordActivity(ctx, tx, actor, Activity{
 		AccountID: agent.AccountID, Action: ActionAgentRenamed, SubjectID: &agent.ID, Label: name, FormerLabel: former,
 	})
 }
@@ -145,6 +145,11 @@ func renameAgent(ctx context.Context, tx Tx, agent Agent, name string, actor Act
 // page follows, the error is [ErrAgentNotFound].
 func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
 	return listAgents(ctx, a.db, accountID, page, nil)
+}
+
+// ReachedBy is [Agents.List] for the principal's account, with the agents that the key reaches.
+func (a *Agents) ReachedBy(ctx context.Context, p Principal, page Page) (List[Agent], error) {
+	return listAgents(ctx, a.db.api, p.AccountID, page, p.allowedAgents())
 }
 
 // listAgents returns a page of the account's agents, or of those of them that are in only, unless
@@ -223,7 +228,7 @@ func setAgentPaused(ctx context.Context, tx Tx, agent Agent, paused bool, actor 
 	if err := tx.Update(ctx, &agent, "paused_at"); err != nil {
 		return Agent{}, err
 	}
-	return agent, tx.Record(ctx, actor, Activity{AccountID: agent.AccountID, Action: action, SubjectID: &agent.ID, Label: agent.Name})
+	return agent, recordActivity(ctx, tx, actor, Activity{AccountID: agent.AccountID, Action: action, SubjectID: &agent.ID, Label: agent.Name})
 }
 
 // Remove deletes one of the account's agents, which also ends its widget tokens, and records the
@@ -241,7 +246,7 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		if err := dropFromKeys(ctx, tx, accountID, id); err != nil {
 			return agent, err
 		}
-		return agent, tx.Record(ctx, actor, Activity{AccountID: accountID, Action: ActionAgentRemoved, SubjectID: &agent.ID, Label: agent.Name})
+		return agent, recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: ActionAgentRemoved, SubjectID: &agent.ID, Label: agent.Name})
 	})
 }
 

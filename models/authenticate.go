@@ -266,11 +266,6 @@ func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) err
 	return nil
 }
 
-// AgentsOf is [Agents.List] for the principal's account, with the agents that the key reaches.
-func (a *API) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent], error) {
-	return listAgents(ctx, a.db.api, p.AccountID, page, p.allowedAgents())
-}
-
 // Key returns the principal's key and its calls, or [ErrKeyNotFound] if it was deleted since.
 func (a *API) Key(ctx context.Context, p Principal) (key Key, used CallsUsed, err error) {
 	err = a.db.api.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)

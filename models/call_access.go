@@ -12,7 +12,7 @@ import (
 // callAccess is what decides whether calls may go on, as it is now.
 type callAccess struct {
 	keys   map[uuid.UUID]callKey
-	agents map[uuid.UUID]Agent
+	agents map[uuid.UUID]callAgent
 }
 
 // callKey is a key with its account.
@@ -31,11 +31,20 @@ type callKey struct {
 	AccountLimits   Limits      `bun:",scanonly"`
 }
 
+// callAgent is an agent with what decides about its calls.
+type callAgent struct {
+	bun.BaseModel `bun:"table:agents"`
+
+	ID        uuid.UUID
+	AccountID uuid.UUID
+	PausedAt  *time.Time
+}
+
 func (k callKey) limited() bool { return !k.Limits.IsZero() || !k.AccountLimits.IsZero() }
 
 // readCallAccess reads keys and agents by their primary keys.
 func readCallAccess(ctx context.Context, db bun.IDB, d *DB, keys, agents []uuid.UUID) (callAccess, error) {
-	access := callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]Agent{}}
+	access := callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]callAgent{}}
 	for batch := range slices.Chunk(keys, maintenanceBatch) {
 		var found []callKey
 		err := db.NewSelect().Model(&found).
@@ -52,7 +61,7 @@ func readCallAccess(ctx context.Context, db bun.IDB, d *DB, keys, agents []uuid.
 		}
 	}
 	for batch := range slices.Chunk(agents, maintenanceBatch) {
-		var found []Agent
+		var found []callAgent
 		err := db.NewSelect().Model(&found).Column("id", "account_id", "paused_at").Where("id IN (?)", bun.List(batch)).Scan(ctx)
 		if err != nil {
 			return access, err

@@ -410,7 +410,7 @@ func recordEndedOf(ctx context.Context, tx Tx, group endedGroup) error {
 	if err := noRows(err, nil); err != nil {
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{
+	return recordActivity(ctx, tx, actor, Activity{
 		AccountID: group.AccountID, Action: ActionCallsEnded, SubjectID: &subject, Label: cause.Label, Count: ended,
 	})
 }

@@ -72,7 +72,7 @@ func noteUsedMinutes(ctx context.Context, tx Tx, key callKey) error {
 			if first == 0 {
 				continue
 			}
-			err = tx.Record(ctx, system, Activity{
+			err = recordActivity(ctx, tx, system, Activity{
 				AccountID: key.AccountID, Action: part.action, SubjectID: &subject.id, Label: subject.label,
 				Detail: limitDetail(part.percent, subject.limit, notice.Month),
 			})

@@ -73,7 +73,7 @@ type listedCall struct {
 func (c *Calls) mergeList(ctx context.Context, round callRound, started time.Time) (*callList, error) {
 	l := &callList{
 		Calls: c, round: round, calls: map[string]*listedCall{}, looked: map[uuid.UUID]int{},
-		access: callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]Agent{}}, missing: map[uuid.UUID]bool{},
+		access: callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]callAgent{}}, missing: map[uuid.UUID]bool{},
 	}
 	if err := l.read(ctx); err != nil {
 		return l, failed("read calls", err)

@@ -339,7 +339,7 @@ func announce(ctx context.Context, tx Tx, changes []callChange) error {
 		if call.Final && (change.before == nil || !change.before.Final) {
 			events = append(events, event{EventCallEnded, call.ID})
 		}
-		if err := tx.fanOut(ctx, GroupCalls, call.AccountID, events...); err != nil {
+		if err := fanOut(ctx, tx, GroupCalls, call.AccountID, events...); err != nil {
 			return err
 		}
 	}
@@ -395,14 +395,14 @@ type OpenCalls struct {
 // knownFor is how long a list of rooms describes the calls: longer than the time between two.
 const knownFor = time.Minute
 
-// Open returns the calls of a key, or nil without a LiveKit server.
-func (c *Calls) Open(ctx context.Context, key Key) (*OpenCalls, error) {
-	return c.open(ctx, "api_key_id = ?", key.ID, key.AccountID)
+// Open returns the calls of one of the account's keys, or nil without a LiveKit server.
+func (c *Calls) Open(ctx context.Context, accountID, keyID uuid.UUID) (*OpenCalls, error) {
+	return c.open(ctx, "api_key_id = ?", keyID, accountID)
 }
 
 // OpenOfAgent is [Calls.Open] for an agent.
-func (c *Calls) OpenOfAgent(ctx context.Context, agent Agent) (*OpenCalls, error) {
-	return c.open(ctx, "agent_id = ?", agent.ID, agent.AccountID)
+func (c *Calls) OpenOfAgent(ctx context.Context, accountID, agentID uuid.UUID) (*OpenCalls, error) {
+	return c.open(ctx, "agent_id = ?", agentID, accountID)
 }
 
 func (c *Calls) open(ctx context.Context, where string, id, accountID uuid.UUID) (*OpenCalls, error) {
@@ -531,7 +531,7 @@ func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (
 		if err != nil {
 			return call, err
 		}
-		return call, tx.Record(ctx, actor, Activity{AccountID: call.AccountID, Action: ActionCallEnded, SubjectID: &call.KeyID, Label: label})
+		return call, recordActivity(ctx, tx, actor, Activity{AccountID: call.AccountID, Action: ActionCallEnded, SubjectID: &call.KeyID, Label: label})
 	})
 	if err != nil || !call.Open() || c.liveKit == nil {
 		return call, err
@@ -679,6 +679,6 @@ func (c *Calls) Find(ctx context.Context, accountID, id uuid.UUID) (Call, error)
 }
 
 func keyLabel(ctx context.Context, tx Tx, id uuid.UUID) (label string, err error) {
-	err = tx.NewSelect().Model((*Key)(nil)).Column("label").Where("id = ?", id).Scan(ctx, &label)
+	err = tx.NewSelect().Table("api_keys").Column("label").Where("id = ?", id).Scan(ctx, &label)
 	return label, noRows(err, nil)
 }

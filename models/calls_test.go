@@ -222,7 +222,7 @@ func TestListsBeginAndEndCalls(t *testing.T) {
 				t.Errorf("started at %s, before %s", call.StartedAt, before)
 			}
 		}
-		if open := modelstest.Value(f.Calls.Open(t.Context(), key))(t); !open.Known || open.Count != 2 {
+		if open := modelstest.Value(f.Calls.Open(t.Context(), key.AccountID, key.ID))(t); !open.Known || open.Count != 2 {
 			t.Errorf("open: %+v", open)
 		}
 		f.passTime(t)
@@ -464,7 +464,7 @@ func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 		f := newFixture(t, databaseURL, models.Options{LiveKit: away, Logger: log.Logger(), Now: time.Now})
 		c := f.customer(t)
 		key, agent := errless(f.key(t, c)), f.agent(t, c)
-		if open := modelstest.Value(f.Calls.Open(t.Context(), key))(t); open == nil || open.Known {
+		if open := modelstest.Value(f.Calls.Open(t.Context(), key.AccountID, key.ID))(t); open == nil || open.Known {
 			t.Errorf("open calls without LiveKit: %+v", open)
 		}
 		f.revoke(t, key)

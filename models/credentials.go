@@ -35,7 +35,7 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 		ColumnExpr("(SELECT enabled_at FROM authenticators WHERE user_id = u.id) AS authenticator_since").
 		ColumnExpr("(SELECT count(*) FROM recovery_codes WHERE user_id = u.id) AS recovery_codes").
 		ColumnExpr("(SELECT second_factor_required FROM accounts WHERE id = u.account_id) AS required").
-		ColumnExpr(hasFactor+" OR ? AS has_any", c.db.byProvider()).
+		ColumnExpr(hasFactor+" OR ? AS has_any", decidedByProvider(c.db)).
 		Where("u.account_id = ? AND u.id = ?", session.AccountID, session.UserID).Scan(ctx, &factors)
 	return factors, failed("find factors", err)
 }
@@ -49,7 +49,7 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 		if err != nil {
 			return err
 		}
-		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
+		if err := lockUser(ctx, tx, user.AccountID, user.ID); err != nil {
 			return err
 		}
 		if err := tx.deleteOf(ctx, user.ID, factorTables...); err != nil {
@@ -58,7 +58,7 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
 			return err
 		}
-		return tx.Record(ctx, Operator(), user.activity(ActionSecondFactorReset))
+		return recordActivity(ctx, tx, Operator(), user.activity(ActionSecondFactorReset))
 	})
 }
 
@@ -94,7 +94,7 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
 		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").
-		Where("NOT "+hasFactor+" AND NOT ?", tx.db.byProvider()).Exists(ctx)
+		Where("NOT "+hasFactor+" AND NOT ?", decidedByProvider(tx.db)).Exists(ctx)
 	if err == nil && due {
 		return ErrLastFactor
 	}
@@ -104,7 +104,7 @@ func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
 // factorChanged records a change of the factors of a session's user and ends the user's other
 // sessions (OWASP ASVS 5.0, 7.4.3).
 func factorChanged(ctx context.Context, tx Tx, session Session, actor Actor, action Action) error {
-	err := tx.Record(ctx, actor, Activity{AccountID: session.AccountID, Action: action, SubjectID: &session.UserID, Label: session.Email})
+	err := recordActivity(ctx, tx, actor, Activity{AccountID: session.AccountID, Action: action, SubjectID: &session.UserID, Label: session.Email})
 	if err != nil {
 		return err
 	}

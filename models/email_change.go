@@ -53,7 +53,7 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
 	}
 	return c.db.InTx(ctx, "request a change of email", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockPassword(ctx, user); err != nil {
+		if err := lockPassword(ctx, tx, user); err != nil {
 			return err
 		}
 		earlier := tx.NewSelect().Model((*emailChange)(nil)).Column("mail_id").Where("user_id = ?", user.ID)
@@ -84,7 +84,7 @@ func (c *Credentials) PendingEmail(ctx context.Context, session Session) (email 
 // CancelEmailChange ends the pending change of a session's user, if there is one.
 func (c *Credentials) CancelEmailChange(ctx context.Context, session Session) error {
 	return c.db.InTx(ctx, "cancel a change of email", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		return tx.deleteOf(ctx, session.UserID, emailChanges.table)
@@ -96,7 +96,7 @@ func (c *Credentials) CancelEmailChange(ctx context.Context, session Session) er
 // may be [ErrNoEmailChange].
 func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (email string, sent bool, err error) {
 	email, err = inTx(ctx, c.db, "send a link to a new email again", func(ctx context.Context, tx Tx) (email string, err error) {
-		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return "", err
 		}
 		var change emailChange
@@ -148,14 +148,14 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 		if err != nil {
 			return err
 		}
-		if err := tx.lockEnabled(ctx, user.AccountID, user.ID); err != nil {
+		if err := lockEnabled(ctx, tx, user.AccountID, user.ID); err != nil {
 			return err
 		}
 		err = tx.NewDelete().Model((*emailChange)(nil)).Where("token_hash = ?", hashToken(token)).Returning("email").Scan(ctx, &email)
 		if err != nil {
 			return noRows(err, ErrMailLinkInvalid)
 		}
-		if err := tx.freeEmail(ctx, email, uuid.Nil); err != nil {
+		if err := freeEmail(ctx, tx, email, uuid.Nil); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -178,12 +178,12 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 			return err
 		}
 		if user.Email == email {
-			return tx.proveEmail(ctx, user.ID)
+			return proveEmail(ctx, tx, user.ID)
 		}
-		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
+		if err := lockUser(ctx, tx, user.AccountID, user.ID); err != nil {
 			return err
 		}
-		if err := tx.freeEmail(ctx, email, user.AccountID); err != nil {
+		if err := freeEmail(ctx, tx, email, user.AccountID); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -213,7 +213,7 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 	if err := tx.deleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{
+	return recordActivity(ctx, tx, actor, Activity{
 		AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &userID, Label: email, FormerLabel: user.Email,
 	})
 }
@@ -222,9 +222,9 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 // the identity provider gives it. A user who has it but never proved it gets another one, at which
 // nobody receives mail, and keeps everything else, unless that is a user of the account except.
 // The account's activity log and a mail to the email show the new one.
-func (tx Tx) freeEmail(ctx context.Context, email string, except uuid.UUID) error {
+func freeEmail(ctx context.Context, tx Tx, email string, except uuid.UUID) error {
 	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL AND u.account_id <> ?"
-	err := tx.lockUserWhere(ctx, unproven, hashEmail(email), except)
+	err := lockUserWhere(ctx, tx, unproven, hashEmail(email), except)
 	if errors.Is(err, ErrWrongCredentials) {
 		return nil
 	}

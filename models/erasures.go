@@ -427,7 +427,7 @@ func rewrite[T entry](ctx context.Context, db *DB, accountID uuid.UUID, change f
 		var ids []uuid.UUID
 		for _, row := range rows {
 			if change(&row) {
-				ids = append(ids, row.id())
+				ids = append(ids, row.EntryID())
 			}
 		}
 		batches := slices.Collect(slices.Chunk(ids, writeBatch))
@@ -482,7 +482,7 @@ func eachPage[T entry](ctx context.Context, db *DB, accountID uuid.UUID, visit f
 
 func idsOf[T entry](rows []T) (ids []uuid.UUID) {
 	for _, row := range rows {
-		ids = append(ids, row.id())
+		ids = append(ids, row.EntryID())
 	}
 	return ids
 }

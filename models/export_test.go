@@ -133,7 +133,7 @@ func (s *Store) RecordAt(ctx context.Context, accountID uuid.UUID, skew, pause t
 	at := lowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))
 	copy(id[:6], at[:6])
 	err := s.db.InTx(ctx, "record", func(ctx context.Context, tx Tx) error {
-		if err := tx.Record(ctx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {
+		if err := recordActivity(ctx, tx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {
 			return err
 		}
 		time.Sleep(pause)

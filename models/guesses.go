@@ -156,7 +156,7 @@ func (g *guesses) wrongCode(ctx context.Context, tx Tx, userID uuid.UUID) error 
 	if err := g.insert(ctx, tx, codesOf(userID)); err != nil {
 		return err
 	}
-	return committedError{ErrWrongCode}
+	return committed(ErrWrongCode)
 }
 
 func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code", userID.String())} }
@@ -170,14 +170,14 @@ func (g *guesses) record(user User, actor Actor, action Action) {
 			if err := tx.lockAccountsTable(ctx, user.AccountID); err != nil {
 				return err
 			}
-			err := tx.lockUser(ctx, user.AccountID, user.ID)
+			err := lockUser(ctx, tx, user.AccountID, user.ID)
 			if errors.Is(err, ErrWrongCredentials) {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			return tx.Record(ctx, actor, user.activity(action))
+			return recordActivity(ctx, tx, actor, user.activity(action))
 		})
 		if err != nil {
 			g.db.logger.Error("background write failed", slog.Any("error", err))

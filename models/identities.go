@@ -79,7 +79,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 // endOlder ends what lets others sign in as a user whose email a provider has verified: the
 // password, the sessions, the links, and what was set up before the user proved the email.
 func (s *SignIn) endOlder(ctx context.Context, tx Tx, user *User, actor Actor) error {
-	if err := disabledIfWrong(tx.lockVerified(ctx, *user)); err != nil {
+	if err := disabledIfWrong(lockVerified(ctx, tx, *user)); err != nil {
 		return err
 	}
 	for _, table := range []string{"passkeys", "identities"} {
@@ -147,7 +147,7 @@ func insertIdentity(ctx context.Context, tx Tx, user User, identity Identity, pr
 		}
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{AccountID: user.AccountID, Action: ActionIdentityConnected, SubjectID: &user.ID, Label: provider})
+	return recordActivity(ctx, tx, actor, Activity{AccountID: user.AccountID, Action: ActionIdentityConnected, SubjectID: &user.ID, Label: provider})
 }
 
 func isConnected(ctx context.Context, tx Tx, identity Identity, user User) (bool, error) {
@@ -166,7 +166,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 			return err
 		}
 		if issuer == c.db.rolesFrom {
-			if err := c.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
+			if err := checkOwnSignIn(ctx, c.db, tx, user.ID); err != nil {
 				return err
 			}
 		}
@@ -177,7 +177,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 		if err := c.passwords.checkSignIn(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		err = tx.Record(ctx, actor, Activity{
+		err = recordActivity(ctx, tx, actor, Activity{
 			AccountID: user.AccountID, Action: ActionIdentityDisconnected, SubjectID: &user.ID, Label: provider,
 		})
 		if err != nil {
@@ -190,7 +190,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 // lockUserOf locks the account and the user of a session and returns the user, or
 // [ErrSignInDisabled].
 func lockUserOf(ctx context.Context, tx Tx, session Session) (User, error) {
-	if err := tx.lockEnabled(ctx, session.AccountID, session.UserID); err != nil {
+	if err := lockEnabled(ctx, tx, session.AccountID, session.UserID); err != nil {
 		return User{}, err
 	}
 	return findUser(ctx, tx, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)

@@ -33,7 +33,7 @@ func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
 				"recipient":                mail.Recipient == email,
 				"account":                  mail.AccountName == c.Name,
 				"actor":                    mail.ActorName == c.user.Email,
-				"role":                     mail.Role == models.RoleOwner,
+				"role":                     mail.Role == string(models.RoleOwner),
 				"expiry":                   mail.ExpiresAt.Equal(invitation.ExpiresAt),
 			})
 			// A retry replaces the link of the mail, and leaves the other one.

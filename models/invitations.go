@@ -57,7 +57,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 			return err
 		}
 		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
-		if err := tx.Record(ctx, actor, activity); err != nil {
+		if err := recordActivity(ctx, tx, actor, activity); err != nil {
 			return err
 		}
 		if invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID); err != nil || invitation.Mailed {
@@ -138,7 +138,7 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 			return invitation, err
 		}
 		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &id, Label: invitation.Email}
-		if err := tx.Record(ctx, actor, activity); err != nil {
+		if err := recordActivity(ctx, tx, actor, activity); err != nil {
 			return invitation, err
 		}
 		invitation.CreatedAt = now // of the mail, for its limits
@@ -170,7 +170,7 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 		if err != nil {
 			return invitation, noRows(err, ErrInvitationNotFound)
 		}
-		return invitation, tx.Record(ctx, actor, Activity{
+		return invitation, recordActivity(ctx, tx, actor, Activity{
 			AccountID: accountID, Action: ActionInvitationCancelled, SubjectID: &id, Label: invitation.Email,
 		})
 	})
@@ -238,7 +238,7 @@ func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string,
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
-	mail.Role, mail.ExpiresAt = invitation.Role, invitation.ExpiresAt
+	mail.Role, mail.ExpiresAt = string(invitation.Role), invitation.ExpiresAt
 	return token, err
 }
 
@@ -317,7 +317,7 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 	}
 	// Every transaction locks the account before other rows. So the inviter cannot be removed
 	// meanwhile, which would delete the invitation.
-	if err := tx.lockEnabledAccount(ctx, invitation.AccountID); err != nil {
+	if err := lockEnabledAccount(ctx, tx, invitation.AccountID); err != nil {
 		return SignedIn{}, disabledIfWrong(err)
 	}
 	result, err := tx.NewDelete().Model((*Invitation)(nil)).Where("id = ?", invitation.ID).Exec(ctx)
@@ -326,7 +326,7 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 	}
 	joining := User{AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role}
 	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) || bytes.Equal(invitation.EmailHash, verified) {
-		if err := tx.freeEmail(ctx, invitation.Email, uuid.Nil); err != nil {
+		if err := freeEmail(ctx, tx, invitation.Email, uuid.Nil); err != nil {
 			return SignedIn{}, err
 		}
 		now := tx.Now()
@@ -337,7 +337,7 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 		return SignedIn{}, err
 	}
 	actor := UserActor(user.ID, client.Address)
-	err = tx.Record(ctx, actor, user.activity(ActionInvitationAccepted))
+	err = recordActivity(ctx, tx, actor, user.activity(ActionInvitationAccepted))
 	if err != nil {
 		return SignedIn{}, err
 	}

@@ -99,7 +99,7 @@ const (
 // OnlyReports reports whether the key only reads reports.
 func (k Key) OnlyReports() bool { return k.Access == AccessReports }
 
-func (k Key) id() uuid.UUID { return k.ID }
+func (k Key) EntryID() uuid.UUID { return k.ID }
 
 // Restrictions are what a key cannot do. The zero value means no restrictions.
 type Restrictions struct {

@@ -128,7 +128,7 @@ func recordExpiry(ctx context.Context, tx Tx, ids []uuid.UUID, expiredBy time.Ti
 		if err := tx.Update(ctx, &key, "expiry_recorded"); err != nil {
 			return err
 		}
-		err := tx.Record(ctx, system, Activity{
+		err := recordActivity(ctx, tx, system, Activity{
 			AccountID: key.AccountID, Action: action, SubjectID: &key.ID, Label: key.Label, Detail: expiryText(key.ExpiresAt),
 		})
 		if err != nil {

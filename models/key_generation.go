@@ -85,7 +85,7 @@ func insertKey(ctx context.Context, tx Tx, key Key, actor Actor) error {
 	if err != nil {
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{
+	return recordActivity(ctx, tx, actor, Activity{
 		AccountID: key.AccountID, Action: ActionKeyGenerated, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
 }

@@ -102,7 +102,7 @@ func (k *Keys) revokeLeaked(ctx context.Context, tx Tx, key Key, leak Leak, acto
 		return "", err
 	}
 	activity := Activity{ID: newID(), AccountID: key.AccountID, Action: ActionKeyLeaked, SubjectID: &key.ID, Label: key.Label}
-	if err := tx.Record(ctx, actor, activity); err != nil {
+	if err := recordActivity(ctx, tx, actor, activity); err != nil {
 		return "", err
 	}
 	return LeakRevoked, queueLeak(ctx, tx, key, activity.ID)

@@ -268,7 +268,7 @@ func TestKeyThatLeaksWhileAMailIsSentIsInTheNext(t *testing.T) {
 		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, "")))
 		must(t, f.Outbox.Sent(t.Context(), mail))
 		f.clock.Advance(5 * time.Minute)
-		if mail, _, err = f.Outbox.Claim(t.Context()); err != nil || len(mail.Keys) != 1 || mail.Keys[0].ID != second.ID {
+		if mail, _, err = f.Outbox.Claim(t.Context()); err != nil || len(mail.Keys) != 1 || mail.Keys[0].Masked != second.Masked() {
 			t.Errorf("%+v, %v", mail.Keys, err)
 		}
 	})

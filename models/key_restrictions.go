@@ -50,7 +50,7 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 				return key, err
 			}
 			// The caller gets the key too.
-			return old, committedError{ErrKeyRestricted}
+			return old, committed(ErrKeyRestricted)
 		}
 		return saveRestrictions(ctx, tx, old, key, actor)
 	})
@@ -74,7 +74,7 @@ func saveRestrictions(ctx context.Context, tx Tx, old, key Key, actor Actor) (Ke
 	if err := tx.Update(ctx, &key, "expires_at", "lifetime", "expiry_warned_at", "expiry_recorded", "agents", "networks", "limits", "note"); err != nil {
 		return Key{}, err
 	}
-	return key, tx.Record(ctx, actor, Activity{
+	return key, recordActivity(ctx, tx, actor, Activity{
 		AccountID: key.AccountID, Action: ActionKeyRestricted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
 }
@@ -144,7 +144,7 @@ func checkKeyAgents(ctx context.Context, tx Tx, accountID uuid.UUID, agents []uu
 	case len(agents) > MaxKeyAgents:
 		return &InvalidError{"agents", fmt.Sprintf("Choose at most %d agents. You chose %d.", MaxKeyAgents, len(agents))}
 	}
-	found, err := tx.NewSelect().Model((*Agent)(nil)).
+	found, err := tx.NewSelect().Table("agents").
 		Where("account_id = ? AND id IN (?)", accountID, bun.List(agents)).Count(ctx)
 	if err == nil && int(found) < len(agents) {
 		err = &InvalidError{"agents", "One of these agents was removed. Choose again."}
@@ -204,9 +204,12 @@ func agentNames(ctx context.Context, tx Tx, accountID uuid.UUID, ids []uuid.UUID
 	if len(ids) == 0 {
 		return names, nil
 	}
-	var agents []Agent
-	err := tx.NewSelect().Model(&agents).Column("id", "name").
-		Where("account_id = ? AND id IN (?)", accountID, bun.List(ids)).Scan(ctx)
+	var agents []struct {
+		ID   uuid.UUID
+		Name string
+	}
+	err := tx.NewSelect().Table("agents").Column("id", "name").
+		Where("account_id = ? AND id IN (?)", accountID, bun.List(ids)).Scan(ctx, &agents)
 	for _, agent := range agents {
 		names[agent.ID] = agent.Name
 	}

@@ -10,7 +10,6 @@ import (
 
 // An API key is the prefix nas_, 30 random characters and a checksum of 6 characters.
 const (
-	keyPrefix         = "nas_"
 	keyRandomLength   = 30
 	keyChecksumLength = 6
 	keyLength         = len(keyPrefix) + keyRandomLength + keyChecksumLength
@@ -99,12 +98,3 @@ func keyChecksum(body string) [keyChecksumLength]byte {
 }
 
 func hashKey(key string) keyHash { return sha256.Sum256([]byte(key)) }
-
-func mask(lastFour string) string { return keyPrefix + "..." + lastFour }
-
-func maskIfKnown(lastFour string) string {
-	if lastFour == "" {
-		return ""
-	}
-	return mask(lastFour)
-}

@@ -38,7 +38,7 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version st
 		case key.Trust.Equal(rule): // a double click
 			return key, nil
 		default:
-			return key, committedError{ErrTrustChanged} // The caller gets the key too.
+			return key, committed(ErrTrustChanged) // The caller gets the key too.
 		}
 	})
 }
@@ -58,7 +58,7 @@ func (k *Keys) setTrust(ctx context.Context, tx Tx, key Key, rule workload.Rule,
 	if old.TrustPins != nil {
 		detail = joinLines(detail, "Pins: cleared")
 	}
-	return key, tx.Record(ctx, actor, Activity{
+	return key, recordActivity(ctx, tx, actor, Activity{
 		AccountID: key.AccountID, Action: ActionKeyTrusted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
 }

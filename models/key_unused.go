@@ -204,7 +204,7 @@ func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after
 		if err != nil {
 			return err
 		}
-		return tx.Record(ctx, actor, Activity{
+		return recordActivity(ctx, tx, actor, Activity{
 			AccountID: accountID, Action: ActionUnusedKeysSet, SubjectID: &accountID, Label: account.Name, Detail: detail,
 		})
 	})

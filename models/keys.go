@@ -78,8 +78,6 @@ func whereID(accountID, id uuid.UUID) keyFilter {
 	}
 }
 
-const joinLastUses = "LEFT JOIN api_key_last_uses AS last_use ON last_use.api_key_id = api_key.id"
-
 // selectKeys selects keys and when they were last used.
 func selectKeys(db bun.IDB, into any) *bun.SelectQuery {
 	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
@@ -118,8 +116,6 @@ func (k *Keys) listWhere(ctx context.Context, db bun.IDB, filter keyFilter) ([]K
 }
 
 const (
-	// activeKey is the condition that a key is active at a time: neither revoked nor expired.
-	activeKey = "(api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?))"
 	// keyEnd is the expression for when a key was revoked or, if it was not, when it expires.
 	keyEnd = "COALESCE(api_key.revoked_at, api_key.expires_at)"
 )
@@ -227,7 +223,7 @@ func (k *Keys) revoke(ctx context.Context, tx Tx, accountID, id uuid.UUID, reaso
 	if err := tx.Update(ctx, &key, "revoked_at", "revocation_reason"); err != nil {
 		return key, err
 	}
-	return key, tx.Record(ctx, actor, Activity{
+	return key, recordActivity(ctx, tx, actor, Activity{
 		AccountID: accountID, Action: ActionKeyRevoked, SubjectID: &id, Label: key.Label, Detail: reason,
 	})
 }
@@ -259,7 +255,7 @@ func renameKey(ctx context.Context, tx Tx, key Key, label string, actor Actor) (
 	if err := tx.Update(ctx, &key, "label"); err != nil {
 		return key, err
 	}
-	return key, tx.Record(ctx, actor, Activity{
+	return key, recordActivity(ctx, tx, actor, Activity{
 		AccountID: key.AccountID, Action: ActionKeyRenamed, SubjectID: &key.ID, Label: label, FormerLabel: former,
 	})
 }
@@ -292,7 +288,7 @@ func (k *Keys) lockActive(ctx context.Context, tx Tx, accountID, id uuid.UUID) (
 	if err == nil && key.EndedAt(now) != nil {
 		// An earlier revocation may have stopped waiting for a synchronous standby, so the
 		// commit of this row lock waits until the standby has both.
-		err = committedError{ErrKeyAlreadyRevoked}
+		err = committed(ErrKeyAlreadyRevoked)
 	}
 	return key, err
 }

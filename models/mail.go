@@ -51,10 +51,10 @@ type Mail struct {
 	UserAgent   string    `bun:",scanonly"` // of the session that began; empty if it has ended
 	At          time.Time `bun:",scanonly"`
 
-	Keys []Key `bun:"-"` // that expire, are unused or leaked; nil for other mails
+	Keys []MailKey `bun:"-"` // that expire, are unused or leaked; nil for other mails
 
 	// The invitation, of a mail that has one.
-	Role      Role      `bun:"-"`
+	Role      string    `bun:"-"` // "owner" or "member"
 	ExpiresAt time.Time `bun:"-"`
 }
 
@@ -65,6 +65,14 @@ func (m Mail) MaskedKey() string { return maskIfKnown(m.KeyLastFour) }
 // had it without a proof.
 func (m Mail) EmailFreed() bool {
 	return m.Kind == ActionEmailChanged && strings.HasSuffix(m.Label, unprovenDomain)
+}
+
+// MailKey is a key that a mail lists.
+type MailKey struct {
+	Label  string
+	Masked string
+	Leak   Leak
+	At     time.Time // when it was revoked, will be revoked, or expires
 }
 
 // MaxLeakedKeys is how many leaked keys a mail lists. Mail.Keys may have one more.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -173,15 +174,15 @@ func (o *Outbox) Waiting(ctx context.Context) (int, error) {
 
 // readExpiring reads the keys that a mail about their expiry reports. Because it reads them when
 // the mail is sent, it leaves out those that were revoked or edited since.
-func readExpiring(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
-	return readKeys(ctx, tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
+func readExpiring(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
+	return listKeys(readKeys(ctx, tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
-		OrderExpr("api_key.expires_at, api_key.id"), mail)
+		OrderExpr("api_key.expires_at, api_key.id"), mail))
 }
 
 // readUnused reads the keys that a mail about unused keys reports, without those that were used
 // since.
-func readUnused(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
+func readUnused(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
 	keys, err := readKeys(ctx, tx.NewSelect().Where("api_key.unused_warned_at = ? AND api_key.unused_policy >= 0", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", tx.Now()).
 		Where("NOT EXISTS (SELECT 1 FROM api_key_last_uses AS last_use WHERE last_use.api_key_id = api_key.id AND last_use.used_at > api_key.unused_warned_at)").
@@ -193,15 +194,15 @@ func readUnused(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
 		}
 		keys[i].UnusedEnd = state.mailedEnd()
 	}
-	return keys, err
+	return listKeys(keys, err)
 }
 
 // readLeaked reads the keys that a mail about leaked keys reports: those that were revoked since
 // the first one, at most MaxLeakedKeys+1.
-func readLeaked(ctx context.Context, tx Tx, mail Mail) ([]Key, error) {
-	return readKeys(ctx, tx.NewSelect().Where("COALESCE(api_key.revoked_at, api_key.expires_at) >= ?", mail.CreatedAt).
+func readLeaked(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
+	return listKeys(readKeys(ctx, tx.NewSelect().Where("COALESCE(api_key.revoked_at, api_key.expires_at) >= ?", mail.CreatedAt).
 		Where("api_key.leak_reporter IS NOT NULL").
-		OrderExpr("api_key.revoked_at, api_key.id").Limit(MaxLeakedKeys+1), mail)
+		OrderExpr("api_key.revoked_at, api_key.id").Limit(MaxLeakedKeys+1), mail))
 }
 
 // readKeys reads the keys of a query that a mail reports to its recipient: an owner, or the user
@@ -212,4 +213,14 @@ func readKeys(ctx context.Context, query *bun.SelectQuery, mail Mail) (keys []Ke
 			"u.disabled_at IS NULL AND u.removed_at IS NULL AND (u.role = ? OR u.id = api_key.created_by))",
 			mail.Recipient, RoleOwner).Scan(ctx)
 	return keys, err
+}
+
+// listKeys returns the keys as a mail lists them.
+func listKeys(keys []Key, err error) ([]MailKey, error) {
+	var list []MailKey
+	for _, key := range keys {
+		at := cmp.Or(key.RevokedAt, key.UnusedEnd, key.ExpiresAt)
+		list = append(list, MailKey{Label: key.Label, Masked: key.Masked(), Leak: key.Leak, At: *at})
+	}
+	return list, err
 }

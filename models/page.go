@@ -18,7 +18,7 @@ type List[T any] struct {
 }
 
 // entry is an entry of a list.
-type entry interface{ id() uuid.UUID }
+type entry interface{ EntryID() uuid.UUID }
 
 // cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
 func cut[T entry](rows []T, p Page) List[T] {
@@ -26,7 +26,7 @@ func cut[T entry](rows []T, p Page) List[T] {
 		return List[T]{Items: rows}
 	}
 	rows = rows[:p.Limit]
-	return List[T]{rows, rows[len(rows)-1].id()}
+	return List[T]{rows, rows[len(rows)-1].EntryID()}
 }
 
 // byID orders the query by id and limits it to the page and one row more.

@@ -47,10 +47,10 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
 	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		if err := tx.db.checkOwnSignIn(ctx, tx, session.UserID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.db, tx, session.UserID); err != nil {
 			return err
 		}
 		if err := useChallenge(ctx, tx, challenge); err != nil {
@@ -67,7 +67,7 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 		if err := unlessAffected(result, err, ErrPasskeyTaken); err != nil {
 			return err
 		}
-		return tx.Record(ctx, actor, Activity{
+		return recordActivity(ctx, tx, actor, Activity{
 			AccountID: session.AccountID, Action: ActionPasskeyAdded, SubjectID: &passkey.ID, Label: passkey.Name,
 		})
 	})
@@ -81,7 +81,7 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
 			return err
 		}
-		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		user, err := findUser(ctx, tx, "u.id = ?", session.UserID)
@@ -102,7 +102,7 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 		if err := checkFactorLeft(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		err = tx.Record(ctx, actor, Activity{AccountID: session.AccountID, Action: ActionPasskeyRemoved, SubjectID: &id, Label: removed.Name})
+		err = recordActivity(ctx, tx, actor, Activity{AccountID: session.AccountID, Action: ActionPasskeyRemoved, SubjectID: &id, Label: removed.Name})
 		if err != nil {
 			return err
 		}

@@ -41,10 +41,10 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 		token := newToken()
 		// Of two concurrent changes, the second finds that its old password is no longer
 		// stored.
-		if err := tx.lockPassword(ctx, user); err != nil {
+		if err := lockPassword(ctx, tx, user); err != nil {
 			return "", err
 		}
-		if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
 			return "", err
 		}
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("token_hash = ?", hashToken(token)).
@@ -93,7 +93,7 @@ func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep u
 	if err != nil {
 		return noRows(err, ErrUserNotFound)
 	}
-	err = tx.Record(ctx, actor, user.activity(action))
+	err = recordActivity(ctx, tx, actor, user.activity(action))
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 // links, the address is empty.
 func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
-	err = tx.lockUserWhere(ctx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
+	err = lockUserWhere(ctx, tx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
 	if errors.Is(err, ErrWrongCredentials) {
 		return "", "", nil
 	}
@@ -64,7 +64,7 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	if err != nil || user.Disabled {
 		return "", "", err
 	}
-	err = tx.db.checkOwnSignIn(ctx, tx, user.ID)
+	err = checkOwnSignIn(ctx, tx.db, tx, user.ID)
 	if errors.Is(err, ErrOnlyByProvider) {
 		return "", "", nil
 	}
@@ -86,7 +86,7 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
 	user, err := passwordResetLinks.findUser(ctx, c.db, token, c.db.Now())
 	if err == nil {
-		err = c.db.checkOwnSignIn(ctx, c.db, user.ID)
+		err = checkOwnSignIn(ctx, c.db, c.db, user.ID)
 	}
 	return user, failed("find password reset", err)
 }
@@ -109,16 +109,16 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 		return User{}, err
 	}
 	return inTx(ctx, c.db, "use a password reset", func(ctx context.Context, tx Tx) (User, error) {
-		if err := tx.lockEnabled(ctx, user.AccountID, user.ID); err != nil {
+		if err := lockEnabled(ctx, tx, user.AccountID, user.ID); err != nil {
 			return User{}, err
 		}
-		if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
 			return User{}, err
 		}
 		if err := passwordResetLinks.use(ctx, tx, token); err != nil {
 			return User{}, err
 		}
-		if err := tx.proveEmail(ctx, user.ID); err != nil {
+		if err := proveEmail(ctx, tx, user.ID); err != nil {
 			return User{}, err
 		}
 		err := replacePassword(ctx, tx, &user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)

@@ -43,7 +43,7 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 		}
 	}
 	return inTx(ctx, p.db, "add user", func(ctx context.Context, tx Tx) (User, error) {
-		return tx.addUser(ctx, User{AccountID: accountID, Email: email, PasswordHash: hash, Role: n.Role}, actor)
+		return addUser(ctx, tx, User{AccountID: accountID, Email: email, PasswordHash: hash, Role: n.Role}, actor)
 	})
 }
 
@@ -69,7 +69,7 @@ func (p *People) CountWithoutFactor(ctx context.Context, accountID uuid.UUID) (i
 }
 
 func (p *People) withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
-	return q.Where("u.account_id = ? AND u.removed_at IS NULL AND u.disabled_at IS NULL AND NOT ("+hasFactor+") AND NOT ?", accountID, p.db.byProvider())
+	return q.Where("u.account_id = ? AND u.removed_at IS NULL AND u.disabled_at IS NULL AND NOT ("+hasFactor+") AND NOT ?", accountID, decidedByProvider(p.db))
 }
 
 // Find returns one of the account's users, also a removed one, or [ErrUserNotFound].
@@ -107,7 +107,7 @@ func setUserDisabled(ctx context.Context, tx Tx, user User, disabled bool, actor
 			return err
 		}
 	}
-	return tx.Record(ctx, actor, user.activity(action))
+	return recordActivity(ctx, tx, actor, user.activity(action))
 }
 
 // Change changes the role of one of the account's users, and disables or enables the user. It
@@ -174,7 +174,7 @@ func (p *People) setRole(ctx context.Context, tx Tx, user User, role Role, actor
 	if err := tx.Update(ctx, &user, "role"); err != nil {
 		return User{}, err
 	}
-	return user, tx.Record(ctx, actor, user.activity(action))
+	return user, recordActivity(ctx, tx, actor, user.activity(action))
 }
 
 // Remove removes one of the account's users, ends the user's sessions, sign-in links and
@@ -220,7 +220,7 @@ func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) erro
 	if err := tx.deleteOf(ctx, user.ID, append(factorTables, "identities")...); err != nil {
 		return err
 	}
-	return tx.Record(ctx, actor, user.activity(ActionUserRemoved))
+	return recordActivity(ctx, tx, actor, user.activity(ActionUserRemoved))
 }
 
 // lockMember returns one of the account's users whom the actor may manage, or [ErrUserNotFound] or

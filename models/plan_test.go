@@ -274,8 +274,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	event.CreatedAt = f.clock.Now()
 	must(t, s.Calls.Report(ctx, event))
 	must(t, s.Calls.Report(ctx, left(event, f.clock.Now().Add(time.Minute), "CLIENT_INITIATED")))
-	must(t, errOf(s.Calls.Open(ctx, key)))
-	must(t, errOf(s.Calls.OpenOfAgent(ctx, agent)))
+	must(t, errOf(s.Calls.Open(ctx, key.AccountID, key.ID)))
+	must(t, errOf(s.Calls.OpenOfAgent(ctx, agent.AccountID, agent.ID)))
 	must(t, errOf(s.Calls.CountOpen(ctx)))
 	must(t, errOf(s.Calls.Used(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Calls.UsedByKeys(ctx, c.ID, []uuid.UUID{key.ID})))
@@ -317,7 +317,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.All(ctx, c.ID, models.Page{Limit: 10, After: key.ID})),
 		errOf(s.Agents.List(ctx, c.ID, page)),
 		errOf(s.Agents.List(ctx, c.ID, models.Page{Limit: 10, After: agent.ID})),
-		errOf(s.API.AgentsOf(ctx, models.Principal{AccountID: c.ID}, page)),
+		errOf(s.Agents.ReachedBy(ctx, models.Principal{AccountID: c.ID}, page)),
 		errOf(s.Agents.Find(ctx, c.ID, agent.ID)),
 		errOf(s.Agents.LastUsed(ctx, c.ID, agent.ID)),
 		errOf(s.Agents.Create(ctx, c.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, c.actor)),

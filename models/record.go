@@ -102,10 +102,10 @@ var consequences = map[Action]consequence{
 	ActionDatabaseRestored: {group: GroupKeys},
 }
 
-// Record sets the actor, the time and, if it is missing, the id of the activity, writes it and does
+// recordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it and does
 // what follows from its action. A repeat is only counted, and moves the first one to the newest
 // place.
-func (tx Tx) Record(ctx context.Context, actor Actor, activity Activity) error {
+func recordActivity(ctx context.Context, tx Tx, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()
 		if tx.db.pastIDs {
@@ -120,14 +120,14 @@ func (tx Tx) Record(ctx context.Context, actor Actor, activity Activity) error {
 	}
 	follows := consequences[activity.Action]
 	if follows.repeats {
-		if first, err := tx.countRepeat(ctx, activity); err != nil || !first {
+		if first, err := countRepeat(ctx, tx, activity); err != nil || !first {
 			return err
 		}
 	}
 	if err := tx.Insert(ctx, &activity); err != nil {
 		return err
 	}
-	if err := tx.fanOut(ctx, follows.group, activity.AccountID, event{string(activity.Action), activity.ID}); err != nil {
+	if err := fanOut(ctx, tx, follows.group, activity.AccountID, event{string(activity.Action), activity.ID}); err != nil {
 		return err
 	}
 	if follows.mail == nil || !tx.db.mail {
@@ -155,26 +155,13 @@ var (
 	endingActions = actionsWith(func(c consequence) bool { return c.endsCalls })
 )
 
-// Events returns the types of the events of a group, sorted.
-func Events(group EventGroup) []string {
-	var types []string
-	for _, action := range actionsWith(func(c consequence) bool { return c.group == group }) {
-		types = append(types, string(action))
-	}
-	if group == GroupCalls {
-		types = append(types, EventCallStarted, EventCallEnded)
-	}
-	slices.Sort(types)
-	return types
-}
-
 func actionsWith(holds func(consequence) bool) []Action {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(consequences)), func(action Action) bool { return !holds(consequences[action]) })
 }
 
 // countRepeat counts an activity about a user in its period, and reports whether it is the first
 // one, which the caller writes.
-func (tx Tx) countRepeat(ctx context.Context, activity Activity) (first bool, err error) {
+func countRepeat(ctx context.Context, tx Tx, activity Activity) (first bool, err error) {
 	repeat := activityRepeat{
 		UserID: *activity.SubjectID, Action: activity.Action, Period: activity.At.Truncate(repeatPeriod),
 		AccountID: activity.AccountID, ActivityID: activity.ID, Address: activity.Address, LastID: activity.ID, LastAt: activity.At,
@@ -207,7 +194,7 @@ func formerEmail(_ context.Context, _ Tx, a Activity) ([]string, error) {
 
 // owners are the account's owners who can sign in.
 func owners(ctx context.Context, tx Tx, a Activity) ([]string, error) {
-	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", a.AccountID, RoleOwner)
+	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", a.AccountID, "owner")
 }
 
 // ownersUnlessUser is owners, but nobody if a user of the account has acted.
@@ -247,33 +234,7 @@ func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...
 }
 
 func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {
-	err = tx.NewSelect().Model((*User)(nil)).Column("email").Where(where, args...).
+	err = tx.NewSelect().TableExpr("users AS u").Column("u.email").Where(where, args...).
 		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
 	return emails, err
-}
-
-// event is the type of an event and the id of the activity or the call.
-type event struct {
-	name string
-	id   uuid.UUID
-}
-
-// fanOut queues events for the account's endpoints unless webhooks are off, even in a process that
-// sends none, because the commands of operators do not know whether the portal does. One statement
-// does it for all endpoints. An event that an endpoint has already is left out.
-func (tx Tx) fanOut(ctx context.Context, group EventGroup, accountID uuid.UUID, events ...event) error {
-	if tx.db.webhooksOff {
-		return nil
-	}
-	now := tx.Now()
-	for _, e := range events {
-		endpoints := tx.NewSelect().Model((*Endpoint)(nil)).
-			ColumnExpr("endpoint.id, ?, ?, endpoint.account_id, ?, ?", bun.Safe(tx.db.typed("uuid", e.id.String())), e.name, now, now).
-			Where("endpoint.account_id = ? AND endpoint.disabled_at IS NULL AND endpoint.event_groups LIKE ?", accountID, `%"`+string(group)+`"%`)
-		_, err := tx.ExecContext(ctx, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) ? ON CONFLICT DO NOTHING", endpoints)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -44,10 +44,10 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		if err := s.guesses.lockCodes(ctx, tx, user.ID); err != nil {
 			return "", err
 		}
-		if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
+		if err := lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
 			return "", err
 		}
-		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
+		if err := lockUser(ctx, tx, user.AccountID, user.ID); err != nil {
 			return "", err
 		}
 		// Read again under the lock.
@@ -93,7 +93,7 @@ func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, 
 		}
 		activity := user.activity(ActionRecoveryCodeUsed)
 		activity.Detail = fmt.Sprintf("%d left", *left)
-		return byRecoveryCode, left, tx.Record(ctx, UserActor(user.ID, client.Address), activity)
+		return byRecoveryCode, left, recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity)
 	}
 	app, err := findEnabledTOTP(ctx, tx, user.ID)
 	if errors.Is(err, ErrTOTPOff) {
@@ -128,7 +128,7 @@ func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, c
 	if err != nil || app.RefusedCodes != warningCodes {
 		return false, err
 	}
-	return false, tx.Record(ctx, visitorActor(client.Address), user.activity(ActionCodesRefused))
+	return false, recordActivity(ctx, tx, visitorActor(client.Address), user.activity(ActionCodesRefused))
 }
 
 // forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new

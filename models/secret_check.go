@@ -46,19 +46,19 @@ func (s secretCheck) shares(other secretCheck) bool {
 // checkSecret warns if the instance that started last on this database has another secret. Of two
 // such instances, each refuses the sessions and tokens of the other. An instance starts even if the
 // database does not answer, or cannot write because a standby is missing.
-func (db *DB) checkSecret(ctx context.Context, keyring secret.Keyring) {
+func checkSecret(ctx context.Context, db *DB, keyring secret.Keyring) {
 	if keyring.IsZero() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	own := newSecretCheck(keyring)
-	if err := db.compareSecret(ctx, own); err != nil {
+	if err := compareSecret(ctx, db, own); err != nil {
 		db.logger.WarnContext(ctx, "PORTAL_SECRET cannot be compared with that of other instances", slog.Any("cause", err))
 	}
 }
 
-func (db *DB) compareSecret(ctx context.Context, own secretCheck) error {
+func compareSecret(ctx context.Context, db *DB, own secretCheck) error {
 	var stored secretCheck
 	err := db.NewSelect().Model(&stored).Where("only_row = 1").Scan(ctx)
 	switch {

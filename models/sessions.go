@@ -39,11 +39,11 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMe
 		session.AuthenticatedAt = client.AuthenticatedAt
 	}
 	// The lock also lets only one sign-in of a user at a time count the sessions.
-	if err := tx.lockVerified(ctx, user); err != nil {
+	if err := lockVerified(ctx, tx, user); err != nil {
 		return "", err
 	}
 	if method.own() {
-		if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
 			return "", err
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMe
 	}
 	label := cmp.Or(client.Provider, signInLabels[method])
 	activity := Activity{ID: newID(), AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
-	if err := tx.Record(ctx, UserActor(user.ID, client.Address), activity); err != nil {
+	if err := recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity); err != nil {
 		return "", err
 	}
 	if !tx.db.mail || method == byInvitation || client.Device.belongsTo(user) {
@@ -110,8 +110,8 @@ func (s *Sessions) findByToken(ctx context.Context, token string) (Session, erro
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
 		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+password.AbsentEnd).
-		ColumnExpr("a.second_factor_required AND NOT "+hasFactor+" AND NOT ? AS factor_due", s.db.byProvider()).
-		ColumnExpr("? AS by_provider", s.db.byProvider()).
+		ColumnExpr("a.second_factor_required AND NOT "+hasFactor+" AND NOT ? AS factor_due", decidedByProvider(s.db)).
+		ColumnExpr("? AS by_provider", decidedByProvider(s.db)).
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
 		Where("session.token_hash = ?", hashToken(token)).Scan(ctx)
@@ -157,7 +157,7 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 		return "", err
 	}
 	return inTx(ctx, s.db, "reauthenticate", func(ctx context.Context, tx Tx) (string, error) {
-		if err := tx.lockPassword(ctx, user); err != nil {
+		if err := lockPassword(ctx, tx, user); err != nil {
 			return "", err
 		}
 		token := newToken()
@@ -203,7 +203,7 @@ func deleteSession(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor,
 	if err != nil {
 		return noRows(err, ErrSessionNotFound)
 	}
-	return tx.Record(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &session.ID, Label: session.UserAgent})
+	return recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &session.ID, Label: session.UserAgent})
 }
 
 // endOtherSessions deletes all of a user's sessions except keep, and records their number as one
@@ -214,7 +214,7 @@ func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.U
 	if err != nil || ended == 0 {
 		return err
 	}
-	return tx.Record(ctx, actor, Activity{
+	return recordActivity(ctx, tx, actor, Activity{
 		AccountID: accountID, Action: ActionSessionsRevoked, SubjectID: &userID, Count: ended,
 	})
 }

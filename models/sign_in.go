@@ -123,10 +123,10 @@ const (
 // createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
 // a session, it checks that the user may still sign in.
 func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
-	if err := tx.lockVerified(ctx, user); err != nil {
+	if err := lockVerified(ctx, tx, user); err != nil {
 		return "", err
 	}
-	if err := tx.db.checkOwnSignIn(ctx, tx, user.ID); err != nil {
+	if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
 		return "", err
 	}
 	if err := pendingSignIns.keepNewest(ctx, tx, user.ID, maxPendingSignIns-1); err != nil {

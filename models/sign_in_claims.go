@@ -85,7 +85,7 @@ func (s *SignIn) addClaimed(ctx context.Context, tx Tx, account Account, identit
 		return User{}, ErrSignInDisabled
 	}
 	added := User{AccountID: account.ID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: identity.Access.Role}
-	user, err := tx.addUser(ctx, added, system)
+	user, err := addUser(ctx, tx, added, system)
 	if errors.Is(err, ErrEmailTaken) {
 		err = ErrIdentityNotFound
 	}
@@ -96,7 +96,7 @@ func (s *SignIn) addClaimed(ctx context.Context, tx Tx, account Account, identit
 func (s *SignIn) applyRole(ctx context.Context, tx Tx, user *User, role Role) error {
 	changed, err := s.people.setRole(ctx, tx, *user, role, system)
 	if errors.Is(err, ErrLastOwner) {
-		return tx.Record(ctx, system, user.activity(ActionRoleKept))
+		return recordActivity(ctx, tx, system, user.activity(ActionRoleKept))
 	}
 	if err == nil {
 		*user = changed
@@ -111,7 +111,7 @@ func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]
 		return nil, nil
 	}
 	err := p.db.NewSelect().Model((*User)(nil)).Column("u.id").Where("u.account_id = ?", accountID).
-		Where("?", p.db.byProvider()).Scan(ctx, &ids)
+		Where("?", decidedByProvider(p.db)).Scan(ctx, &ids)
 	return ids, failed("list the users with a role of the provider", err)
 }
 
@@ -121,7 +121,7 @@ func (p *People) checkRoleByHand(ctx context.Context, tx Tx, user User, actor Ac
 	if actor.Kind != ActorUser {
 		return nil
 	}
-	err := p.db.checkOwnSignIn(ctx, tx, user.ID)
+	err := checkOwnSignIn(ctx, p.db, tx, user.ID)
 	if errors.Is(err, ErrOnlyByProvider) {
 		return ErrRoleFromProvider
 	}

@@ -59,7 +59,7 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
 		if errors.Is(err, ErrUserNotFound) || err == nil && user.AccountID != accountID && user.EmailProvenAt == nil {
 			added := User{AccountID: accountID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: n.Role}
-			if added, err = tx.addUser(ctx, added, actor); err == nil {
+			if added, err = addUser(ctx, tx, added, actor); err == nil {
 				user, err = findUser(ctx, tx, "u.id = ?", added.ID)
 			}
 		}
@@ -86,7 +86,7 @@ func (s *SignIn) createLink(ctx context.Context, tx Tx, user User, actor Actor) 
 	if link.Token, err = signInLinks.create(ctx, tx, user.ID, link.ExpiresAt); err != nil {
 		return SignInLink{}, err
 	}
-	return link, tx.Record(ctx, actor, user.activity(ActionLinkCreated))
+	return link, recordActivity(ctx, tx, actor, user.activity(ActionLinkCreated))
 }
 
 // LinkUser returns the user of an unused link. The error may be [ErrLinkInvalid] or

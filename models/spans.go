@@ -19,6 +19,8 @@ type statementSpans struct{ tracer trace.Tracer }
 // tableName does not match an expression in place of a table, which may contain arguments.
 var tableName = regexp.MustCompile(`^[a-z_]+$`)
 
+func newStatementSpans(tracer trace.Tracer) statementSpans { return statementSpans{tracer} }
+
 // BeforeQuery implements [bun.QueryHook].
 func (h statementSpans) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	if !trace.SpanContextFromContext(ctx).IsValid() {

@@ -136,7 +136,7 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 		if err := f.API.CheckAgent(ctx, p, agent.ID); err != nil {
 			t.Errorf("agent: %v", err)
 		}
-		if agents, err := f.API.AgentsOf(ctx, p, allAgents); err != nil || len(agents.Items) != 1 {
+		if agents, err := f.Agents.ReachedBy(ctx, p, allAgents); err != nil || len(agents.Items) != 1 {
 			t.Errorf("agents: %+v, %v", agents, err)
 		}
 		if err := checkToken(ctx, f.Store, claimsOf(c, key, agent)); err != nil {

@@ -133,8 +133,8 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		return nil, err
 	}
 	if o.Tracer != nil {
-		connections.Portal = connections.Portal.WithQueryHook(statementSpans{o.Tracer})
-		connections.API = connections.API.WithQueryHook(statementSpans{o.Tracer})
+		connections.Portal = connections.Portal.WithQueryHook(newStatementSpans(o.Tracer))
+		connections.API = connections.API.WithQueryHook(newStatementSpans(o.Tracer))
 	}
 	if err := connections.Migrate(ctx, o.Logger, o.MigrationWait); err != nil {
 		return nil, errors.Join(err, connections.Close())
@@ -147,7 +147,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
 		mail: o.Mail, rolesFrom: o.RolesFrom, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
 	}
-	db.checkSecret(ctx, o.Keyring)
+	checkSecret(ctx, db, o.Keyring)
 	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())

@@ -71,7 +71,7 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {
 			return nil, err
 		}
-		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return nil, err
 		}
 		app, err := findTOTP(ctx, tx, session.UserID)
@@ -110,7 +110,7 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
 			return err
 		}
-		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		result, err := tx.NewDelete().Model((*totpApp)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", session.UserID).Exec(ctx)
@@ -219,7 +219,7 @@ func (c *Credentials) reseal(ctx context.Context, app totpApp) error {
 // returns the new codes, or [ErrTOTPOff].
 func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
 	return inTx(ctx, c.db, "renew recovery codes", func(ctx context.Context, tx Tx) ([]string, error) {
-		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
+		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return nil, err
 		}
 		if _, err := findEnabledTOTP(ctx, tx, session.UserID); err != nil {

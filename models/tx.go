@@ -66,6 +66,9 @@ type committedError struct{ error }
 
 func (e committedError) Unwrap() error { return e.error }
 
+// committed returns err as an outcome that is committed.
+func committed(err error) error { return committedError{err} }
+
 func isCommitted(err error) bool {
 	_, ok := err.(committedError) //nolint:errorlint // not of an error that wraps it
 	return ok
@@ -132,29 +135,6 @@ func (db *DB) clockNow(ctx context.Context) (time.Time, error) {
 		return db.Now(), nil
 	}
 	return postgresNow(ctx, db)
-}
-
-// byProvider is a condition on the user u: the identity provider decides about the user's access.
-// Such a user has an identity of the provider, which only an operator takes away, by removing the
-// user, and signs in there alone.
-func (db *DB) byProvider() schema.QueryWithArgs {
-	if db.rolesFrom == "" {
-		return bun.SafeQuery("false")
-	}
-	return bun.SafeQuery("EXISTS (SELECT 1 FROM identities WHERE user_id = u.id AND issuer = ?)", db.rolesFrom)
-}
-
-// checkOwnSignIn returns [ErrOnlyByProvider] if the identity provider decides about the user's
-// access. Every way to sign in that does not ask the provider calls it, except links of operators.
-func (db *DB) checkOwnSignIn(ctx context.Context, conn bun.IDB, userID uuid.UUID) error {
-	if db.rolesFrom == "" {
-		return nil
-	}
-	decided, err := conn.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).Where("?", db.byProvider()).Exists(ctx)
-	if err == nil && decided {
-		return ErrOnlyByProvider
-	}
-	return err
 }
 
 // typed returns the text of a value as SQL of a type, which PostgreSQL does not derive for a column
@@ -297,75 +277,27 @@ func (tx Tx) lockAccountsTable(ctx context.Context, accountID uuid.UUID) error {
 	if !isPostgres(tx) {
 		return nil
 	}
-	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ?", accountID).Exec(ctx)
+	_, err := tx.NewSelect().Table("accounts").Column("id").Where("id = ?", accountID).Exec(ctx)
 	return err
 }
 
 // lockAccount locks the account, so that only one transaction at a time adds its keys, or adds and
 // removes its agents.
 func (tx Tx) lockAccount(ctx context.Context, accountID uuid.UUID) error {
-	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ?", accountID)
+	query := tx.NewSelect().Table("accounts").Column("id").Where("id = ?", accountID)
 	_, err := tx.db.locked(query, "NO KEY UPDATE").Exec(ctx)
 	return err
-}
-
-// lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled, and lets nobody
-// disable it.
-func (tx Tx) lockEnabledAccount(ctx context.Context, id uuid.UUID) error {
-	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
-	return lockOne(ctx, tx.db.locked(query, "SHARE"))
-}
-
-// lockUser locks one of the account's users, so that only one transaction at a time changes the
-// factors. If there is no such user, the error is [ErrWrongCredentials].
-func (tx Tx) lockUser(ctx context.Context, accountID, id uuid.UUID) error {
-	return tx.lockUserWhere(ctx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, id)
-}
-
-// lockEnabled locks an account and one of its users. If one of them is disabled, it returns
-// [ErrSignInDisabled].
-func (tx Tx) lockEnabled(ctx context.Context, accountID, userID uuid.UUID) error {
-	err := tx.lockEnabledAccount(ctx, accountID)
-	if err == nil {
-		err = tx.lockUserWhere(ctx, "id = ? AND disabled_at IS NULL", userID)
-	}
-	return disabledIfWrong(err)
-}
-
-// lockVerified locks the account and the user that a sign-in has verified. If one of them was
-// disabled since, or the password has changed, it returns [ErrWrongCredentials].
-func (tx Tx) lockVerified(ctx context.Context, user User) error {
-	if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
-		return err
-	}
-	return tx.lockPassword(ctx, user)
-}
-
-// lockPassword locks a user, or returns [ErrWrongCredentials] if the user was disabled or the
-// password has changed since it was verified.
-func (tx Tx) lockPassword(ctx context.Context, user User) error {
-	return tx.lockUserWhere(ctx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
 }
 
 // keepKeys returns those of the keys that were not deleted, and lets nobody delete them. It is for
 // background writes about keys.
 func (tx Tx) keepKeys(ctx context.Context, ids []uuid.UUID) (kept map[uuid.UUID]bool, err error) {
 	var found []uuid.UUID
-	query := tx.NewSelect().Model((*Key)(nil)).Column("id").Where("id IN (?)", bun.List(sortedIDs(ids))).OrderExpr("id")
+	query := tx.NewSelect().Table("api_keys").Column("id").Where("id IN (?)", bun.List(sortedIDs(ids))).OrderExpr("id")
 	err = tx.db.locked(query, "KEY SHARE").Scan(ctx, &found)
 	kept = make(map[uuid.UUID]bool, len(found))
 	for _, id := range found {
 		kept[id] = true
 	}
 	return kept, err
-}
-
-func (tx Tx) lockUserWhere(ctx context.Context, where string, args ...any) error {
-	query := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	return lockOne(ctx, tx.db.locked(query, "NO KEY UPDATE"))
-}
-
-// lockOne returns [ErrWrongCredentials] if the query finds no row.
-func lockOne(ctx context.Context, query *bun.SelectQuery) error {
-	return noRows(query.Scan(ctx, new(uuid.UUID)), ErrWrongCredentials)
 }

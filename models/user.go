@@ -36,16 +36,12 @@ type User struct {
 	HasPasskey bool `bun:",scanonly"`
 }
 
-func (u User) id() uuid.UUID { return u.ID }
+func (u User) EntryID() uuid.UUID { return u.ID }
 
 // activity returns the activity of an action whose subject is the user.
 func (u User) activity(action Action) Activity {
 	return Activity{AccountID: u.AccountID, Action: action, SubjectID: &u.ID, Label: u.Email}
 }
-
-// unprovenDomain is the domain of the emails of users who lost their unproven ones. Nobody can
-// receive mail there (RFC 2606, section 2).
-const unprovenDomain = "@unproven.invalid"
 
 // NewUser is the input of [People.Add].
 type NewUser struct {

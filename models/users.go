@@ -32,8 +32,8 @@ func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
 // addUser stores a new user whose email an operator or the identity provider has given, records the
 // activity, and deletes a pending invitation of the user to the account. The error may be
 // [ErrEmailTaken].
-func (tx Tx) addUser(ctx context.Context, user User, actor Actor) (User, error) {
-	if err := tx.freeEmail(ctx, user.Email, user.AccountID); err != nil {
+func addUser(ctx context.Context, tx Tx, user User, actor Actor) (User, error) {
+	if err := freeEmail(ctx, tx, user.Email, user.AccountID); err != nil {
 		return User{}, err
 	}
 	now := tx.Now()
@@ -46,7 +46,7 @@ func (tx Tx) addUser(ctx context.Context, user User, actor Actor) (User, error) 
 	if err != nil {
 		return User{}, err
 	}
-	return user, tx.Record(ctx, actor, user.activity(ActionUserAdded))
+	return user, recordActivity(ctx, tx, actor, user.activity(ActionUserAdded))
 }
 
 // checkEmailFree returns [ErrEmailTaken] if a user has the email.
@@ -59,7 +59,7 @@ func checkEmailFree(ctx context.Context, db bun.IDB, emailHash []byte) error {
 }
 
 // proveEmail notes that the user has used a link that was mailed to the email.
-func (tx Tx) proveEmail(ctx context.Context, userID uuid.UUID) error {
+func proveEmail(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	_, err := tx.NewUpdate().Model((*User)(nil)).Set("email_proven_at = ?", tx.Now()).
 		Where("id = ? AND email_proven_at IS NULL", userID).Exec(ctx)
 	return err

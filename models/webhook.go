@@ -7,26 +7,6 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// EventGroup is a group of events that an endpoint chooses.
-type EventGroup string
-
-// The groups of events.
-const (
-	GroupKeys   EventGroup = "keys"
-	GroupCalls  EventGroup = "calls"
-	GroupPeople EventGroup = "people"
-)
-
-// EventGroups are the groups in the order of the form.
-var EventGroups = []EventGroup{GroupKeys, GroupCalls, GroupPeople}
-
-// The events that are no activity.
-const (
-	EventCallStarted = "call.started"
-	EventCallEnded   = "call.ended"
-	EventTest        = "webhook.test"
-)
-
 const (
 	// MaxWebhooks is the largest number of an account's endpoints.
 	MaxWebhooks = 5

@@ -59,7 +59,7 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 			return &InvalidError{"url", fmt.Sprintf("This account has %d webhooks, its limit. Remove one to add another.", n)}
 		}
 		// The endpoint gets only what happens after it was added.
-		if err := tx.recordEndpoint(ctx, e, ActionWebhookAdded, actor, ""); err != nil {
+		if err := recordEndpoint(ctx, tx, e, ActionWebhookAdded, actor, ""); err != nil {
 			return err
 		}
 		return tx.Insert(ctx, &e)
@@ -125,7 +125,7 @@ func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Ac
 		if err := tx.Update(ctx, &e, "secret", "key_id", "previous", "previous_key_id", "previous_until"); err != nil {
 			return err
 		}
-		return tx.recordEndpoint(ctx, e, ActionWebhookRotated, actor, "")
+		return recordEndpoint(ctx, tx, e, ActionWebhookRotated, actor, "")
 	})
 	if err != nil {
 		return Endpoint{}, "", err
@@ -173,7 +173,7 @@ func disable(ctx context.Context, tx Tx, e Endpoint, actor Actor, reason string)
 	if err := failWaiting(ctx, tx, e); err != nil {
 		return err
 	}
-	return tx.recordEndpoint(ctx, e, ActionWebhookDisabled, actor, reason)
+	return recordEndpoint(ctx, tx, e, ActionWebhookDisabled, actor, reason)
 }
 
 // failWaiting lets the deliveries that wait for an endpoint fail.
@@ -191,7 +191,7 @@ func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Ac
 			return nil
 		}
 		// The endpoint gets only what happens after it was enabled.
-		if err := tx.recordEndpoint(ctx, e, ActionWebhookEnabled, actor, ""); err != nil {
+		if err := recordEndpoint(ctx, tx, e, ActionWebhookEnabled, actor, ""); err != nil {
 			return err
 		}
 		e.DisabledAt, e.FailingSince, e.Failures, e.FailureMailedAt = nil, nil, 0, nil
@@ -213,7 +213,7 @@ func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Ac
 		if err := failWaiting(ctx, tx, e); err != nil {
 			return err
 		}
-		return tx.recordEndpoint(ctx, e, ActionWebhookRemoved, actor, "")
+		return recordEndpoint(ctx, tx, e, ActionWebhookRemoved, actor, "")
 	})
 }
 
@@ -263,8 +263,8 @@ func lockEndpoint(ctx context.Context, tx Tx, accountID, id uuid.UUID) (e Endpoi
 }
 
 // recordEndpoint records what was done to an endpoint.
-func (tx Tx) recordEndpoint(ctx context.Context, e Endpoint, action Action, actor Actor, detail string) error {
-	return tx.Record(ctx, actor, Activity{AccountID: e.AccountID, Action: action, SubjectID: &e.ID, Label: e.URL, Detail: detail})
+func recordEndpoint(ctx context.Context, tx Tx, e Endpoint, action Action, actor Actor, detail string) error {
+	return recordActivity(ctx, tx, actor, Activity{AccountID: e.AccountID, Action: action, SubjectID: &e.ID, Label: e.URL, Detail: detail})
 }
 
 // reseal encrypts the secrets of a previous key with the current one.

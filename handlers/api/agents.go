@@ -37,7 +37,7 @@ func (cs *customers) listAgents(c *gin.Context, caller models.Principal) error {
 		return err
 	}
 	agents, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (models.List[models.Agent], error) {
-		return cs.Store.API.AgentsOf(ctx, caller, page)
+		return cs.Store.Agents.ReachedBy(ctx, caller, page)
 	})
 	return sendAgents(c, agents, err)
 }

@@ -4,7 +4,6 @@ package mailer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -172,8 +171,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	}
 	var keys []templates.MailKey
 	for _, key := range queued.Keys[:min(len(queued.Keys), models.MaxLeakedKeys)] {
-		at := cmp.Or(key.RevokedAt, key.UnusedEnd, key.ExpiresAt)
-		keys = append(keys, templates.MailKey{Label: key.Label, Key: key.Masked(), Leaked: key.Leak.String(), At: templates.NewMoment(*at, queued.At)})
+		keys = append(keys, templates.MailKey{Label: key.Label, Key: key.Masked, Leaked: key.Leak.String(), At: templates.NewMoment(key.At, queued.At)})
 	}
 	logo, colors := m.brand()
 	content, err := m.mails.Render(templates.Mail{
@@ -182,7 +180,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(),
 		Reason: queued.Reason, Detail: queued.Detail, Device: device, Address: queued.Address,
 		At: templates.NewMoment(queued.At, queued.At), Token: token, EmailFreed: queued.EmailFreed(),
-		Owner: queued.Role == models.RoleOwner, Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: keys,
+		Owner: queued.Role == string(models.RoleOwner), Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: keys,
 		MoreKeys: len(queued.Keys) > len(keys),
 	})
 	if err != nil {

@@ -183,7 +183,7 @@ func (p *agentPages) newPause(c *gin.Context) error {
 		return err
 	}
 	item := templates.AgentItem{Agent: agent, Pausing: agent.PausedAt == nil, PauseFocused: true}
-	if item.Calls, err = p.calls.OpenOfAgent(c.Request.Context(), agent); err != nil {
+	if item.Calls, err = p.calls.OpenOfAgent(c.Request.Context(), agent.AccountID, agent.ID); err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {

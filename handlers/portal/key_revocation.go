@@ -124,7 +124,7 @@ func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKe
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
 	}
-	calls, err := p.calls.Open(c.Request.Context(), key)
+	calls, err := p.calls.Open(c.Request.Context(), key.AccountID, key.ID)
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
 	}

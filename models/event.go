@@ -1,0 +1,68 @@
+package models
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// EventGroup is a group of events that an endpoint chooses.
+type EventGroup string
+
+// The groups of events.
+const (
+	GroupKeys   EventGroup = "keys"
+	GroupCalls  EventGroup = "calls"
+	GroupPeople EventGroup = "people"
+)
+
+// EventGroups are the groups in the order of the form.
+var EventGroups = []EventGroup{GroupKeys, GroupCalls, GroupPeople}
+
+// The events that are no activity.
+const (
+	EventCallStarted = "call.started"
+	EventCallEnded   = "call.ended"
+	EventTest        = "webhook.test"
+)
+
+// Events returns the types of the events of a group, sorted.
+func Events(group EventGroup) []string {
+	var types []string
+	for _, action := range actionsWith(func(c consequence) bool { return c.group == group }) {
+		types = append(types, string(action))
+	}
+	if group == GroupCalls {
+		types = append(types, EventCallStarted, EventCallEnded)
+	}
+	slices.Sort(types)
+	return types
+}
+
+// event is the type of an event and the id of the activity or the call.
+type event struct {
+	Type string
+	ID   uuid.UUID
+}
+
+// fanOut queues events for the account's endpoints unless webhooks are off, even in a process that
+// sends none, because the commands of operators do not know whether the portal does. One statement
+// does it for all endpoints. An event that an endpoint has already is left out.
+func fanOut(ctx context.Context, tx Tx, group EventGroup, accountID uuid.UUID, events ...event) error {
+	if tx.db.webhooksOff {
+		return nil
+	}
+	now := tx.Now()
+	for _, e := range events {
+		endpoints := tx.NewSelect().TableExpr("webhook_endpoints AS endpoint").
+			ColumnExpr("endpoint.id, ?, ?, endpoint.account_id, ?, ?", bun.Safe(tx.db.typed("uuid", e.ID.String())), e.Type, now, now).
+			Where("endpoint.account_id = ? AND endpoint.disabled_at IS NULL AND endpoint.event_groups LIKE ?", accountID, `%"`+string(group)+`"%`)
+		_, err := tx.ExecContext(ctx, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) ? ON CONFLICT DO NOTHING", endpoints)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package models
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled, and lets nobody
+// disable it.
+func lockEnabledAccount(ctx context.Context, tx Tx, id uuid.UUID) error {
+	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
+	return lockOne(ctx, tx.db.locked(query, "SHARE"))
+}
+
+// lockUser locks one of the account's users, so that only one transaction at a time changes the
+// factors. If there is no such user, the error is [ErrWrongCredentials].
+func lockUser(ctx context.Context, tx Tx, accountID, id uuid.UUID) error {
+	return lockUserWhere(ctx, tx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, id)
+}
+
+// lockEnabled locks an account and one of its users. If one of them is disabled, it returns
+// [ErrSignInDisabled].
+func lockEnabled(ctx context.Context, tx Tx, accountID, userID uuid.UUID) error {
+	err := lockEnabledAccount(ctx, tx, accountID)
+	if err == nil {
+		err = lockUserWhere(ctx, tx, "id = ? AND disabled_at IS NULL", userID)
+	}
+	return disabledIfWrong(err)
+}
+
+// lockVerified locks the account and the user that a sign-in has verified. If one of them was
+// disabled since, or the password has changed, it returns [ErrWrongCredentials].
+func lockVerified(ctx context.Context, tx Tx, user User) error {
+	if err := lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
+		return err
+	}
+	return lockPassword(ctx, tx, user)
+}
+
+// lockPassword locks a user, or returns [ErrWrongCredentials] if the user was disabled or the
+// password has changed since it was verified.
+func lockPassword(ctx context.Context, tx Tx, user User) error {
+	return lockUserWhere(ctx, tx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
+}
+
+func lockUserWhere(ctx context.Context, tx Tx, where string, args ...any) error {
+	query := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
+	return lockOne(ctx, tx.db.locked(query, "NO KEY UPDATE"))
+}
+
+// lockOne returns [ErrWrongCredentials] if the query finds no row.
+func lockOne(ctx context.Context, query *bun.SelectQuery) error {
+	return noRows(query.Scan(ctx, new(uuid.UUID)), ErrWrongCredentials)
+}
