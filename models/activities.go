@@ -17,6 +17,11 @@ type ActivityLog struct {
 	heldBack time.Duration // in reports
 }
 
+// newActivityLog returns the log, whose reports hold entries back for this time.
+func newActivityLog(db *DB, heldBack time.Duration) *ActivityLog {
+	return &ActivityLog{db: db, heldBack: heldBack}
+}
+
 // ActivityPage selects a page of the activity log.
 type ActivityPage struct {
 	Before uuid.UUID // return only activities before this Position; zero for the first page

@@ -24,6 +24,15 @@ type API struct {
 	refusals *keyRefusals
 }
 
+// newAPI returns the API, whose refused requests the keys list.
+func (k *Keys) newAPI(authenticator *authn.Authenticator) *API {
+	return &API{db: k.db, authn: authenticator, usage: k.usage, refusals: k.refusals}
+}
+
+func (a *API) stats() authn.Stats { return a.authn.Stats() }
+
+func (a *API) close() error { return a.authn.Close() }
+
 // Principal is the account and the key of an authenticated API request.
 type Principal struct {
 	AccountID uuid.UUID

@@ -34,6 +34,9 @@ func newCalls(db *DB, server *livekit.Server) *Calls {
 	return &Calls{db: db, liveKit: server, wake: make(chan struct{}, 1)}
 }
 
+// failedRounds returns the number of rounds since the start that could not list or end calls.
+func (c *Calls) failedRounds() uint64 { return c.failures.Load() }
+
 // Enabled reports whether the store has a LiveKit server.
 func (c *Calls) Enabled() bool { return c.liveKit != nil }
 

@@ -25,6 +25,13 @@ type Erasures struct {
 	busy   chan struct{} // has an element while a caller of Finish is at work
 }
 
+func newErasures(db *DB, people *People) *Erasures {
+	return &Erasures{db: db, people: people, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
+}
+
+// due receives when an erasure is to be finished in the background.
+func (e *Erasures) due() <-chan struct{} { return e.wake }
+
 // FinishSoon lets the background finish the erasures that have begun.
 func (e *Erasures) FinishSoon() {
 	select {

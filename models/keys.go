@@ -24,6 +24,23 @@ type Keys struct {
 	issuers        workload.Issuers // whose public keys are fetched
 }
 
+// KeyOptions configure [Keys].
+type KeyOptions struct {
+	MaxLifetime    time.Duration    // of new keys; 0: no limit
+	UnusedLifetime time.Duration    // the longest time without a use until a key is revoked; 0: no limit
+	Issuers        workload.Issuers // whose public keys are fetched
+}
+
+func newKeys(db *DB, recorder *usage.Recorder, o KeyOptions) *Keys {
+	return &Keys{
+		db: db, usage: recorder, refusals: newKeyRefusals(db),
+		maxLifetime: o.MaxLifetime, unusedLifetime: o.UnusedLifetime, issuers: o.Issuers,
+	}
+}
+
+// flushRefusals writes the refused requests that wait.
+func (k *Keys) flushRefusals(ctx context.Context) error { return k.refusals.flush(ctx) }
+
 // Active returns the account's active keys, the newest first. Expired keys are not active.
 func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {

@@ -16,7 +16,7 @@ type lastStart struct {
 
 // RecordSettings stores the settings that commands need. An instance calls it at its start.
 func (s *Store) RecordSettings(ctx context.Context) error {
-	row := lastStart{OnlyRow: 1, PasswordsOff: s.People.passwords.off}
+	row := lastStart{OnlyRow: 1, PasswordsOff: s.PasswordsOff()}
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
 	_, err := s.db.NewInsert().Model(&row).On("CONFLICT (only_row) DO UPDATE").Set("passwords_off = EXCLUDED.passwords_off").Exec(ctx)
@@ -24,13 +24,13 @@ func (s *Store) RecordSettings(ctx context.Context) error {
 }
 
 // PasswordsOff reports whether sign-in with a password is turned off.
-func (s *Store) PasswordsOff() bool { return s.People.passwords.off }
+func (s *Store) PasswordsOff() bool { return s.people.PasswordsOff() }
 
 // AdoptSettings sets the settings of a command to those of the instance that started last, if there
 // was one. Nothing else may use the store before.
 func (s *Store) AdoptSettings(ctx context.Context) error {
 	var row lastStart
 	err := noRows(s.db.NewSelect().Model(&row).Scan(ctx), nil)
-	s.People.passwords.off = row.PasswordsOff // all services share it
+	s.people.SetPasswordsOff(row.PasswordsOff)
 	return failed("read the settings", err)
 }

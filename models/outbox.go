@@ -25,6 +25,8 @@ const (
 // Outbox holds the mails that are to be sent.
 type Outbox struct{ db *DB }
 
+func newOutbox(db *DB) *Outbox { return &Outbox{db} }
+
 // Claim returns the mail that has been due longest, and the token of its link if it has one. For
 // the next two minutes no other caller gets the same mail. After sending it, the caller calls
 // [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [ErrNoMail].

@@ -46,6 +46,7 @@ type Store struct {
 	API         *API
 
 	db      *DB
+	people  *PeopleServices
 	usage   *usage.Recorder
 	stop    context.CancelFunc // ends the background work
 	stopped sync.WaitGroup
@@ -106,7 +107,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
-	o.SignInLimit = cmp.Or(o.SignInLimit, defaultSignInLimit)
 	o.Timeout = cmp.Or(o.Timeout, Timeout)
 	o.ReportDelay = cmp.Or(o.ReportDelay, activityHeldBack)
 	o.PasswordMemory = cmp.Or(o.PasswordMemory, password.DefaultMemory)
@@ -180,23 +180,20 @@ func newRecorder(connections *database.Connections) *usage.Recorder {
 
 func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticator, sealer secret.Sealer, o Options) *Store {
 	s := &Store{db: db, usage: recorder}
-	guesses := &guesses{db: db, limit: o.SignInLimit, background: &s.stopped}
-	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
-	refusals := newKeyRefusals(db)
-	s.Keys = &Keys{db: db, usage: recorder, refusals: refusals, maxLifetime: o.KeyMaxLifetime, unusedLifetime: o.KeyUnusedLifetime, issuers: o.Issuers}
-	s.Agents = &Agents{db: db, uses: newLastSeenBuffer()}
-	s.Accounts = &Accounts{db: db, passwords: passwords}
-	s.People = &People{db: db, passwords: passwords}
-	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: newLastSeenBuffer(), passwords: passwords}
-	s.SignIn = &SignIn{db: db, passwords: passwords, guesses: guesses, sessions: s.Sessions, people: s.People, sealer: sealer}
-	s.Invitations = &Invitations{db: db, passwords: passwords, guesses: guesses, signIn: s.SignIn}
-	s.Credentials = &Credentials{db: db, passwords: passwords, guesses: guesses, sealer: sealer}
+	s.people = newPeople(db, &s.stopped, PeopleOptions{
+		Sealer: sealer, SessionIdle: o.SessionIdle, SessionMax: o.SessionMax, SignInLimit: o.SignInLimit,
+		PasswordsOff: o.PasswordsOff, PasswordMemory: o.PasswordMemory,
+	})
+	s.Accounts, s.People, s.Invitations = s.people.Accounts, s.people.People, s.people.Invitations
+	s.SignIn, s.Sessions, s.Credentials = s.people.SignIn, s.people.Sessions, s.people.Credentials
+	s.Keys = newKeys(db, recorder, KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
+	s.API = s.Keys.newAPI(authenticator)
+	s.Agents = newAgents(db)
 	s.Calls = newCalls(db, o.LiveKit)
-	s.Outbox = &Outbox{db: db}
-	s.Webhooks = &Webhooks{db: db, sealer: sealer, guard: o.Webhooks}
-	s.Activity = &ActivityLog{db: db, heldBack: o.ReportDelay}
-	s.Erasures = &Erasures{db: db, people: s.People, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
-	s.API = &API{db: db, authn: authenticator, usage: recorder, refusals: refusals}
+	s.Outbox = newOutbox(db)
+	s.Webhooks = newWebhooks(db, sealer, o.Webhooks)
+	s.Activity = newActivityLog(db, o.ReportDelay)
+	s.Erasures = newErasures(db, s.People)
 	return s
 }
 
@@ -206,12 +203,12 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.flush(ctx), s.Keys.refusals.flush(ctx))
+		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.flush(ctx), s.Keys.flushRefusals(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = failed("write usage", err)
 	}
-	closed := within(ctx, func() error { return errors.Join(s.API.authn.Close(), s.db.api.Close(), s.db.Close()) })
+	closed := within(ctx, func() error { return errors.Join(s.API.close(), s.db.api.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
 		closed = nil // nothing is lost with connections that hang
 	}
@@ -265,12 +262,12 @@ type Stats struct {
 
 // Stats returns the state without using the database.
 func (s *Store) Stats() Stats {
-	refused := &s.SignIn.guesses.refused
+	wrong, limited, disabled := s.people.Refused()
 	return Stats{
-		Authentication: s.API.authn.Stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
-		Usage: s.usage.Stats(), HashQueue: s.SignIn.passwords.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
-		CallFailures: s.Calls.failures.Load(),
-		RefusedWrong: refused.wrong.Load(), RefusedLimited: refused.limited.Load(), RefusedDisabled: refused.disabled.Load(),
+		Authentication: s.API.stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
+		Usage: s.usage.Stats(), HashQueue: s.people.HashQueue(), MailsDropped: s.db.mailsDropped.Load(),
+		CallFailures: s.Calls.failedRounds(),
+		RefusedWrong: wrong, RefusedLimited: limited, RefusedDisabled: disabled,
 	}
 }
 
@@ -300,7 +297,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	})
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.flush, report) })
 	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.flush, report) })
-	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.refusals.flush, report) })
+	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.flushRefusals, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.RecordExpiry, report) })
@@ -343,7 +340,7 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-			err := errors.Join(purge(background, s.db, s.Sessions.idle), s.Credentials.resealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
+			err := errors.Join(purge(background, s.db, s.Sessions.idleLimit()), s.Credentials.resealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
 			if err != nil && background.Err() == nil {
 				s.db.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}
@@ -362,7 +359,7 @@ func (s *Store) eraseRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-		case <-s.Erasures.wake:
+		case <-s.Erasures.due():
 		}
 		if err := s.Erasures.Finish(background); err != nil && background.Err() == nil {
 			s.db.logger.ErrorContext(background, "cannot erase data", slog.Any("error", err))

@@ -20,6 +20,10 @@ type Webhooks struct {
 	guard  *webhook.Guard // nil: webhooks are off
 }
 
+func newWebhooks(db *DB, sealer secret.Sealer, guard *webhook.Guard) *Webhooks {
+	return &Webhooks{db: db, sealer: sealer, guard: guard}
+}
+
 // Enabled reports whether accounts can have webhooks.
 func (w *Webhooks) Enabled() bool { return w.guard != nil }
 
