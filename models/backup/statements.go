@@ -52,7 +52,7 @@ func (r restoring) secure(e expressions) (statements, count string) {
 		"NOW", at(r.now),
 		"KEY_REVOKED", "'"+string(models.ActionKeyRevoked)+"'", "AGENT_REMOVED", "'"+string(models.ActionAgentRemoved)+"'",
 		"DATABASE_RESTORED", "'"+string(models.ActionDatabaseRestored)+"'", "ERASED", "'"+models.ErasedName+"'",
-	).Replace(statements + record), "SELECT count(*) FROM closed_keys"
+	).Replace(statements + recordRestore), "SELECT count(*) FROM closed_keys"
 }
 
 // removedAgents copies the agents that are removed in the current database, by its activities. An
@@ -128,7 +128,7 @@ UPDATE users SET email = ERASED, email_hash = NO_HASH, disabled_at = COALESCE(di
 
 // record makes a round of calls due, which ends the calls of the keys that the restore has revoked
 // and of the agents that it has removed.
-const record = `
+const recordRestore = `
 INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
 	SELECT NEW_ID, k.account_id, 'operator', KEY_REVOKED, k.id, k.label, '', NOW
 	FROM api_keys AS k JOIN closed_keys AS c ON c.id = k.id;
