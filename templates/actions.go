@@ -31,12 +31,12 @@ type Sentence []Part
 type Part string
 
 const (
-	theLabel  Part = "{label}"
-	theFormer Part = "{former}" // the former label
-	theDevice Part = "{device}" // that the label, a User-Agent, names
-	theLeak   Part = "{leak}"
-	calls     Part = "{calls}"    // such as "2 calls"
-	sessions  Part = "{sessions}" // such as "signed out of 2 sessions"
+	theLabel    Part = "{label}"
+	theFormer   Part = "{former}" // the former label
+	theDevice   Part = "{device}" // that the label, a User-Agent, names
+	theLeak     Part = "{leak}"
+	theCalls    Part = "{calls}"    // such as "2 calls"
+	theSessions Part = "{sessions}" // such as "signed out of 2 sessions"
 	// restrictions is "changed the restrictions of the API key " or likewise for the note.
 	restrictions Part = "{restrictions}"
 
@@ -61,7 +61,7 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}},
 		{Action: models.ActionLimitApproaching, Name: "Limits approached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has nearly used its minutes of the month"}, NoActor: true},
 		{Action: models.ActionLimitReached, Name: "Limits reached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has used its minutes of the month"}, NoActor: true},
-		{Action: models.ActionCallsEnded, Name: "Ended calls", Icon: "ban", Sentence: Sentence{"ended ", calls, " of ", theLabel, theKey}},
+		{Action: models.ActionCallsEnded, Name: "Ended calls", Icon: "ban", Sentence: Sentence{"ended ", theCalls, " of ", theLabel, theKey}},
 	}},
 	{ID: "agents", Name: "Agents", All: "All agent events", Actions: []ActionText{
 		{Action: models.ActionAgentCreated, Name: "New agents", Icon: "agent", Sentence: Sentence{"created the agent ", theLabel}},
@@ -75,7 +75,7 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionSignInFailed, Name: "Incorrect passwords", Icon: "warning", Sentence: Sentence{"entered an incorrect password for ", theLabel, times}},
 		{Action: models.ActionSignedOut, Name: "Sign-outs", Icon: "leave", Sentence: Sentence{"signed out"}},
 		{Action: models.ActionSessionRevoked, Name: "Sessions ended remotely", Icon: "device", Sentence: Sentence{"ended another session of ", theDevice}},
-		{Action: models.ActionSessionsRevoked, Name: "All other sessions ended", Icon: "device", Sentence: Sentence{sessions}},
+		{Action: models.ActionSessionsRevoked, Name: "All other sessions ended", Icon: "device", Sentence: Sentence{theSessions}},
 	}},
 	{ID: "credentials", Name: "Email and password", All: "All email and password events", Actions: []ActionText{
 		{Action: models.ActionEmailChanged, Name: "Email changes", Icon: "mail", Sentence: Sentence{"changed the email of ", theFormer, " to ", theLabel}},
