@@ -45,7 +45,7 @@ const staleEvent = time.Minute
 
 // AccountOf returns the account of a key, or the zero id if the key does not exist.
 func (c *Calls) AccountOf(ctx context.Context, keyID uuid.UUID) (accountID uuid.UUID, err error) {
-	err = c.db.NewSelect().Model((*Key)(nil)).Column("account_id").Where("id = ?", keyID).Scan(ctx, &accountID)
+	err = c.db.NewSelect().Table("api_keys").Column("account_id").Where("id = ?", keyID).Scan(ctx, &accountID)
 	return accountID, failed("find the account of a key", noRows(err, nil))
 }
 
