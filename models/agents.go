@@ -18,7 +18,8 @@ type Agents struct {
 	uses *lastSeenBuffer // when keys last used agents
 }
 
-func newAgents(db *DB) *Agents { return &Agents{db: db, uses: newLastSeenBuffer()} }
+// newAgents returns the service, which keeps in uses when keys last used agents.
+func newAgents(db *DB, uses *lastSeenBuffer) *Agents { return &Agents{db: db, uses: uses} }
 
 // Create creates an agent and records the activity. If the same form is submitted again with the
 // same name, it returns the agent of the first submission, or [ErrAgentRemoved] if that agent was

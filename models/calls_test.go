@@ -308,26 +308,6 @@ func TestListsWithoutARoomEndItsCall(t *testing.T) {
 	})
 }
 
-// Lists that follow each other quickly end a call only when its room has been missing for nine
-// seconds.
-func TestQuickListsEndACallLater(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		gaps []time.Duration // before each list without the room
-		want int
-	}{
-		{[]time.Duration{5 * time.Second, 5 * time.Second}, 2},
-		{[]time.Duration{time.Second, 4 * time.Second}, 2},
-		{[]time.Duration{5 * time.Second, time.Second, time.Second}, 0},
-		{[]time.Duration{5 * time.Second, 2 * time.Second, 2 * time.Second}, 3},
-		{slices.Repeat([]time.Duration{time.Second}, 20), 9},
-	} {
-		if got := models.EndedAfter(test.gaps...); got != test.want {
-			t.Errorf("lists after %v: the call ends after %d of them, want %d", test.gaps, got, test.want)
-		}
-	}
-}
-
 // A call that ended while the portal was stopped has ended at the last list before, not exactly,
 // until LiveKit reports the end.
 func TestCallsThatEndWhileThePortalIsStopped(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 const DefaultPasswordMemory = password.DefaultMemory
 
 // Purge deletes expired rows, as the store does each hour.
-func (s *Store) Purge(ctx context.Context) error { return purge(ctx, s.db, s.Sessions.idle) }
+func (s *Store) Purge(ctx context.Context) error { return purge(ctx, s.db, s.options.SessionIdle) }
 
 // PurgeRegularly purges after a delay, as the store does after its start.
 func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
@@ -36,7 +36,7 @@ func (s *Store) FlushLastSeen(ctx context.Context) error {
 }
 
 // FlushRefusals writes the refused requests that wait, and WaitingRefusals is their number.
-func (s *Store) FlushRefusals(ctx context.Context) error { return s.Keys.refusals.flush(ctx) }
+func (s *Store) FlushRefusals(ctx context.Context) error { return s.Keys.flushRefusals(ctx) }
 
 // WaitingRefusals is like FlushRefusals.
 func (s *Store) WaitingRefusals() int { return s.Keys.refusals.all }
@@ -57,34 +57,11 @@ func (s *Store) RunRound(ctx context.Context) (bool, error) { return s.Calls.run
 // RunDueRound is [Store.RunRound] for a round that is due.
 func (s *Store) RunDueRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, false) }
 
-// EndedAfter returns after how many lists without its room a call ends, 0: after none of them. Each
-// list follows the one before it, or one with the room, after a gap.
-func EndedAfter(gaps ...time.Duration) (lists int) {
-	listed := time.Now()
-	l, call := callList{at: listed}, Call{StartedAt: listed.Add(-time.Hour)}
-	for i, gap := range gaps {
-		before := listed
-		l.round.ListedAt, l.at = &before, listed.Add(gap)
-		l.see(&call, false, false)
-		if !call.Open() {
-			return i + 1
-		}
-		listed = l.at
-	}
-	return 0
-}
-
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	db := *s.db
 	db.DB, db.api = db.WithQueryHook(hook), db.api.WithQueryHook(hook)
-	watched := newStore(&db, s.usage, s.API.authn, s.SignIn.sealer, Options{
-		SessionIdle: s.Sessions.idle, SessionMax: s.Sessions.max, SignInLimit: defaultSignInLimit,
-		LiveKit: s.Calls.liveKit, Webhooks: s.Webhooks.guard,
-	})
-	watched.SignIn.passwords.hasher = s.SignIn.passwords.hasher
-	watched.Sessions.lastSeen, watched.Agents.uses = s.Sessions.lastSeen, s.Agents.uses
-	return watched
+	return newStore(&db, s.usage, s.API.authn, s.Webhooks.sealer, s.memory, s.options)
 }
 
 // TakeConnections takes all connections of the portal's pool until the returned function is called.

@@ -24,12 +24,13 @@ type PeopleServices struct {
 
 // PeopleOptions configure [PeopleServices].
 type PeopleOptions struct {
-	Sealer         secret.Sealer // of the secrets of authenticator apps
-	SessionIdle    time.Duration // idle limit of a session
-	SessionMax     time.Duration // absolute limit of a session
-	SignInLimit    int           // wrong passwords a minute; 0 means 10
-	PasswordsOff   bool          // nobody signs in with a password
-	PasswordMemory uint32        // in KiB, that hashing one password takes
+	Sealer       secret.Sealer // of the secrets of authenticator apps
+	SessionIdle  time.Duration // idle limit of a session
+	SessionMax   time.Duration // absolute limit of a session
+	SignInLimit  int           // wrong passwords a minute; 0 means 10
+	PasswordsOff bool          // nobody signs in with a password
+	Hasher       *password.Hasher
+	LastSeen     *lastSeenBuffer // of sessions
 }
 
 // newPeople returns the services. Their writes in the background run in the group.
@@ -38,11 +39,11 @@ func newPeople(db *DB, background *sync.WaitGroup, o PeopleOptions) *PeopleServi
 		o.SignInLimit = defaultSignInLimit
 	}
 	guesses := &guesses{db: db, limit: o.SignInLimit, background: background}
-	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
+	passwords := &passwords{db: db, hasher: o.Hasher, guesses: guesses, off: o.PasswordsOff}
 	s := &PeopleServices{guesses: guesses, passwords: passwords}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
 	s.People = &People{db: db, passwords: passwords}
-	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: newLastSeenBuffer(), passwords: passwords}
+	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: o.LastSeen, passwords: passwords}
 	s.SignIn = &SignIn{db: db, passwords: passwords, guesses: guesses, sessions: s.Sessions, people: s.People, sealer: o.Sealer}
 	s.Invitations = &Invitations{db: db, passwords: passwords, guesses: guesses, signIn: s.SignIn}
 	s.Credentials = &Credentials{db: db, passwords: passwords, guesses: guesses, sealer: o.Sealer}
@@ -54,9 +55,6 @@ func (s *PeopleServices) PasswordsOff() bool { return s.passwords.off }
 
 // SetPasswordsOff turns sign-in with a password off or on. Nothing else may use the services before.
 func (s *PeopleServices) SetPasswordsOff(off bool) { s.passwords.off = off }
-
-// HashQueue returns the number of requests that wait for password hashing.
-func (s *PeopleServices) HashQueue() int { return s.passwords.hasher.Waiting() }
 
 // Refused returns how many passwords and codes were refused since the start of the process: wrong
 // ones, those not checked because there were too many wrong ones before, and right ones of a

@@ -20,8 +20,6 @@ type Sessions struct {
 	passwords *passwords
 }
 
-func (s *Sessions) idleLimit() time.Duration { return s.idle }
-
 // create starts a session for a user who has proved an identity, and records the activity. It
 // returns the session token, which has 256 random bits and is stored as a hash only. A user has at
 // most 100 sessions: above that, the least recently used one ends.

@@ -46,6 +46,8 @@ type Store struct {
 	API         *API
 
 	db      *DB
+	options Options // with defaults
+	memory  memory
 	people  *PeopleServices
 	usage   *usage.Recorder
 	stop    context.CancelFunc // ends the background work
@@ -148,7 +150,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		mail: o.Mail, rolesFrom: o.RolesFrom, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
 	}
 	checkSecret(ctx, db, o.Keyring)
-	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, o)
+	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, newMemory(o), o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
 	s.startBackground(background)
@@ -178,17 +180,29 @@ func newRecorder(connections *database.Connections) *usage.Recorder {
 	return usage.New(usage.NewSQLite(connections.Single()), true)
 }
 
-func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticator, sealer secret.Sealer, o Options) *Store {
-	s := &Store{db: db, usage: recorder}
+// memory is what the services of a store keep in memory until a flush, and the queue for the hashing
+// of passwords.
+type memory struct {
+	sessions  *lastSeenBuffer // when sessions were last seen
+	agentUses *lastSeenBuffer // when keys last used agents
+	hasher    *password.Hasher
+}
+
+func newMemory(o Options) memory {
+	return memory{sessions: newLastSeenBuffer(), agentUses: newLastSeenBuffer(), hasher: password.NewHasher(o.PasswordMemory)}
+}
+
+func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticator, sealer secret.Sealer, m memory, o Options) *Store {
+	s := &Store{db: db, options: o, usage: recorder, memory: m}
 	s.people = newPeople(db, &s.stopped, PeopleOptions{
 		Sealer: sealer, SessionIdle: o.SessionIdle, SessionMax: o.SessionMax, SignInLimit: o.SignInLimit,
-		PasswordsOff: o.PasswordsOff, PasswordMemory: o.PasswordMemory,
+		PasswordsOff: o.PasswordsOff, Hasher: m.hasher, LastSeen: m.sessions,
 	})
 	s.Accounts, s.People, s.Invitations = s.people.Accounts, s.people.People, s.people.Invitations
 	s.SignIn, s.Sessions, s.Credentials = s.people.SignIn, s.people.Sessions, s.people.Credentials
 	s.Keys = newKeys(db, recorder, KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
 	s.API = s.Keys.newAPI(authenticator)
-	s.Agents = newAgents(db)
+	s.Agents = newAgents(db, m.agentUses)
 	s.Calls = newCalls(db, o.LiveKit)
 	s.Outbox = newOutbox(db)
 	s.Webhooks = newWebhooks(db, sealer, o.Webhooks)
@@ -265,7 +279,7 @@ func (s *Store) Stats() Stats {
 	wrong, limited, disabled := s.people.Refused()
 	return Stats{
 		Authentication: s.API.stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
-		Usage: s.usage.Stats(), HashQueue: s.people.HashQueue(), MailsDropped: s.db.mailsDropped.Load(),
+		Usage: s.usage.Stats(), HashQueue: s.memory.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
 		CallFailures: s.Calls.failedRounds(),
 		RefusedWrong: wrong, RefusedLimited: limited, RefusedDisabled: disabled,
 	}
@@ -340,7 +354,7 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-			err := errors.Join(purge(background, s.db, s.Sessions.idleLimit()), s.Credentials.resealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
+			err := errors.Join(purge(background, s.db, s.options.SessionIdle), s.Credentials.resealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
 			if err != nil && background.Err() == nil {
 				s.db.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}
