@@ -4,7 +4,6 @@ package handlers
 
 import (
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -32,10 +31,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	engine, err := newEngine(d.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
+	engine := newEngine()
 	pages, err := portal.New(d, api.OpenAPI(), api.Changelog())
 	if err != nil {
 		return nil, err
@@ -49,7 +45,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	render := func(c *gin.Context, err error) {
 		byPath(func(c *gin.Context) { api.Render(c, err) }, func(c *gin.Context) { pages.Render(c, err) })(c)
 	}
-	engine.Use(middleware.RequestID())
+	engine.Use(middleware.RequestID(), middleware.FindClient(d.TrustedProxies))
 	if d.Tracer != nil {
 		engine.Use(middleware.Tracing(d.Tracer))
 	}
@@ -70,19 +66,14 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// newEngine returns a gin engine that trusts only these proxies, and neither redirects nor prints
-// debug output.
-func newEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
+// newEngine returns a gin engine that neither redirects nor prints debug output.
+func newEngine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.RedirectTrailingSlash = false
 	engine.HandleMethodNotAllowed = true
-	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	var networks []string
-	for _, network := range trustedProxies {
-		networks = append(networks, network.String())
-	}
-	return engine, engine.SetTrustedProxies(networks)
+	engine.ForwardedByClientIP = false // middleware.ClientOf has the address
+	return engine
 }
 
 // byPath calls inAPI for a path that package api owns, and inPortal for any other.

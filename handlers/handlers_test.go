@@ -108,17 +108,40 @@ func TestCrossSiteFormGetsAnErrorPage(t *testing.T) {
 
 func TestForwardedAddressIsUsedFromATrustedProxyOnly(t *testing.T) {
 	var log bytes.Buffer
-	h := newHandler(t, &log, netip.MustParsePrefix("192.0.2.0/24"))
-	for proxy, want := range map[string]string{"192.0.2.7": "203.0.113.9", "198.51.100.7": "198.51.100.7"} {
+	h := newHandler(t, &log, netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("fe80::/10"))
+	for _, sent := range []struct {
+		peer, want string
+		forwarded  []string // the client sent the first header, the proxy the second
+	}{
+		{"192.0.2.7:1234", "203.0.113.9", []string{"127.0.0.1", "203.0.113.9"}},
+		{"198.51.100.7:1234", "198.51.100.7", []string{"127.0.0.1", "203.0.113.9"}},
+		{"[::ffff:192.0.2.7]:1234", "203.0.113.9", []string{"203.0.113.9"}},
+		{"[fe80::7%eth0]:1234", "203.0.113.9", []string{"203.0.113.9"}},
+		{"[fe80::7%eth0]:1234", "fe80::7", nil},
+		{"192.0.2.7:1234", "203.0.113.9", []string{"127.0.0.1:80, 203.0.113.9:51008"}},
+		{"192.0.2.7:1234", "203.0.113.9", []string{"203.0.113.9:51008, 192.0.2.8:443"}},
+		{"192.0.2.7:1234", "2001:db8::1", []string{"[2001:db8::1]:51008"}},
+		{"192.0.2.7:1234", "2001:db8::1", []string{"[2001:DB8::1]"}},
+		{"192.0.2.7:1234", "2001:db8::1", []string{"2001:db8::1"}},
+		{"192.0.2.7:1234", "203.0.113.9", []string{" \"203.0.113.9:51008\" ,"}},
+		{"192.0.2.7:1234", "fd00::1", []string{"fd00::1%eth0"}},
+		{"192.0.2.7:1234", "192.0.2.8", []string{"192.0.2.8:51008"}},
+		{"192.0.2.7:1234", "192.0.2.7", []string{""}},
+		{"192.0.2.7:1234", "192.0.2.7", []string{"203.0.113.9, unknown"}},
+		{"192.0.2.7:1234", "192.0.2.7", []string{"203.0.113.9:80:80"}},
+		{"192.0.2.7:1234", "192.0.2.7", []string{"[203.0.113.9"}},
+		{"192.0.2.7:1234", "192.0.2.7", []string{"[2001:db8::1]garbage"}},
+	} {
 		log.Reset()
 		r := httptest.NewRequest(http.MethodGet, "/healthz", http.NoBody)
-		r.RemoteAddr = proxy + ":1234"
-		// The client sent the first header, the proxy the second.
-		r.Header["X-Forwarded-For"] = []string{"127.0.0.1", "203.0.113.9"}
+		r.RemoteAddr = sent.peer
+		if sent.forwarded != nil {
+			r.Header["X-Forwarded-For"] = sent.forwarded
+		}
 		r.Header.Set("X-Real-Ip", "127.0.0.1")
 		serve(h, r)
-		if !strings.Contains(log.String(), `"client":"`+want+`"`) {
-			t.Errorf("through %s: %s", proxy, log.String())
+		if !strings.Contains(log.String(), `"client":"`+sent.want+`"`) {
+			t.Errorf("%q from %s: %s, want %s", sent.forwarded, sent.peer, log.String(), sent.want)
 		}
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -91,32 +89,6 @@ func accessProblem(err error) error {
 	return err
 }
 
-// clientAddress returns the client's address, as the log has it. If an entry of X-Forwarded-For
-// that decides is no address, it returns the zero address, and the log has the proxy's.
-func (s *site) clientAddress(c *gin.Context) netip.Addr {
-	if len(s.TrustedProxies) == 0 {
-		peer, _ := netip.ParseAddrPort(c.Request.RemoteAddr)
-		return peer.Addr().Unmap()
-	}
-	client, err := netip.ParseAddr(c.ClientIP())
-	if err != nil {
-		return netip.Addr{}
-	}
-	client = client.Unmap()
-	trusted := func(network netip.Prefix) bool { return network.Contains(client) }
-	if !slices.ContainsFunc(s.TrustedProxies, trusted) {
-		return client
-	}
-	for _, header := range c.Request.Header.Values("X-Forwarded-For") {
-		for entry := range strings.SplitSeq(header, ",") {
-			if net.ParseIP(strings.TrimSpace(entry)) == nil {
-				return netip.Addr{}
-			}
-		}
-	}
-	return client
-}
-
 // bearer returns the Bearer credential of the one Authorization header, whose scheme is
 // case-insensitive (RFC 9110, section 11.6.2).
 func bearer(h http.Header) (string, error) {
@@ -156,7 +128,7 @@ type keyedHandler func(*gin.Context, models.Principal) error
 func (cs *customers) handle(access models.Access, h keyedHandler) gin.HandlerFunc {
 	return handle(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
-		address := cs.clientAddress(c)
+		address := middleware.ClientOf(c).Address
 		caller, err := cs.authenticate(c, address)
 		if err != nil {
 			cs.noteRefusal(c, caller, address, err)

@@ -181,7 +181,7 @@ type exchangeBody struct {
 // create exchanges a token. The cheap checks come first, and nothing is fetched for an unknown key
 // or another issuer than that of its rule.
 func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
-	if err := e.ofAddress.limit(c, addressID(c.ClientIP())); err != nil {
+	if err := e.ofAddress.limit(c, addressID(middleware.ClientOf(c))); err != nil {
 		return exchangeBody{}, err
 	}
 	keyID, token, err := readExchange(c)
@@ -247,7 +247,7 @@ func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token
 		}
 	} else if e.issuers().Fetched(token.Issuer) {
 		// A stranger may know the id of the key, but sends from another network.
-		caller := key.ID.String() + " " + addressID(c.ClientIP()).String()
+		caller := key.ID.String() + " " + addressID(middleware.ClientOf(c)).String()
 		public, err = e.keys.Get(c.Request.Context(), token.Issuer, token.KeyID, caller)
 	}
 	unconfirmed, isUnconfirmed := errors.AsType[*publickeys.UnconfirmedError](err)
@@ -270,11 +270,11 @@ func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token
 
 // subject returns a token for [models.API.Exchange].
 func (e *exchanges) subject(c *gin.Context, key models.Key, claims workload.Claims) models.Subject {
-	address := e.clientAddress(c)
+	client := middleware.ClientOf(c)
 	subject := models.Subject{
-		ExpiresAt: claims.ExpiresAt(), Pins: claims.Pins(*key.Trust), Address: c.ClientIP(),
+		ExpiresAt: claims.ExpiresAt(), Pins: claims.Pins(*key.Trust), Address: client.String(),
 		Check: func(pins map[string]string) string {
-			if !key.AllowsAddress(address) {
+			if !key.AllowsAddress(client.Address) {
 				return "the address is in none of the networks of the key"
 			}
 			return claims.Check(*key.Trust, pins, e.Now())

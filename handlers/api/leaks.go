@@ -110,8 +110,8 @@ const (
 // createPublic revokes keys that anyone reports, with the same response for every text.
 func (l *leakReports) createPublic(c *gin.Context) error {
 	started := time.Now()
-	address := c.ClientIP()
-	if err := l.limit.limit(c, addressID(address)); err != nil {
+	client := middleware.ClientOf(c)
+	if err := l.limit.limit(c, addressID(client)); err != nil {
 		return err
 	}
 	body, release, err := readLeaks(c, &l.publicBodies)
@@ -124,7 +124,7 @@ func (l *leakReports) createPublic(c *gin.Context) error {
 	var texts []models.LeakedText
 	err = l.publicSlots.Run(func() (err error) {
 		if texts, err = parsePublicLeaks(body); err == nil {
-			_, err = l.report(ctx, texts, models.LeakPublic, address)
+			_, err = l.report(ctx, texts, models.LeakPublic, client.String())
 		}
 		return err
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
 )
@@ -44,7 +45,7 @@ func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), e
 		return nil, func() {}, problem.PayloadTooLarge(held.limit)
 	}
 	reader := &heldReader{
-		Reader: http.MaxBytesReader(c.Writer, c.Request.Body, held.limit), held: held, address: addressID(c.ClientIP()),
+		Reader: http.MaxBytesReader(c.Writer, c.Request.Body, held.limit), held: held, address: addressID(middleware.ClientOf(c)),
 		setDeadline: http.NewResponseController(c.Writer).SetReadDeadline,
 	}
 	body, err = io.ReadAll(reader)

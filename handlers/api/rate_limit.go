@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -71,10 +70,9 @@ func (l *rateLimiter) giveBack(id uuid.UUID) {
 	}
 }
 
-// addressID returns the id of the bucket of the network of an address. All unknown addresses share
-// one.
-func addressID(address string) uuid.UUID {
-	ip, _ := netip.ParseAddr(address)
-	hash := sha256.Sum256([]byte(usage.Network(ip).String()))
+// addressID returns the id of the bucket of the network of a client's address. All unknown addresses
+// share one.
+func addressID(client middleware.Client) uuid.UUID {
+	hash := sha256.Sum256([]byte(usage.Network(client.Nearest()).String()))
 	return uuid.UUID(hash[:16])
 }

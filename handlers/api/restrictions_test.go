@@ -77,7 +77,8 @@ func TestKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 		for name, allowed := range map[string][]string{
 			"the peer": nil, "IPv4": {"192.0.2.7"}, "IPv6": {"2001:DB8::7"}, "IPv4 in IPv6": {"::ffff:192.0.2.7"},
 			"through another proxy": {"198.51.100.9, 192.0.2.7, 10.0.0.1"}, "in two headers": {"198.51.100.9", "192.0.2.7"},
-			"no address before it": {"unknown, 192.0.2.7"},
+			"no address before it": {"unknown, 192.0.2.7"}, "with a port": {"192.0.2.7:51008, 10.0.0.1:443"},
+			"IPv6 with a port": {"[2001:db8::7]:51008"}, "in quotes": {`"192.0.2.7:51008"`}, "an empty entry": {"192.0.2.7, "},
 		} {
 			if a := s.get("/api/agents", bearer(c.secret), forwarded(allowed...)); a.status != http.StatusOK {
 				t.Errorf("%s: %d", name, a.status)
@@ -85,7 +86,8 @@ func TestKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 		}
 		for name, refused := range map[string][]string{
 			"IPv4": {"198.51.100.9"}, "IPv6": {"2001:db9::1"}, "spoofed": {"192.0.2.7, 198.51.100.9"}, "no address": {"unknown"},
-			"no address after it": {"192.0.2.7, unknown"}, "with a port": {"192.0.2.7:80"}, "a name before a proxy": {"unknown, 10.0.0.1"}, "empty": {""},
+			"no address after it": {"192.0.2.7, unknown"}, "a name before a proxy": {"unknown, 10.0.0.1"}, "empty": {""},
+			"with a port": {"198.51.100.9:80"}, "spoofed with a port": {"192.0.2.7:80, 198.51.100.9:80"},
 		} {
 			for _, path := range []string{"/api/agents", "/api/key", "/api/authorize/x", "/api/nothing"} {
 				a := s.get(path, bearer(c.secret), forwarded(refused...))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/handlers/publickeys"
 	"portal/models"
@@ -49,7 +50,7 @@ func oneHeader(c *gin.Context, name string) (string, error) {
 // key returns the public key with this identifier. The error is a 400 for an unknown identifier, or
 // a 503 if no keys have been fetched yet. Unknown identifiers count for the network of the client.
 func (s *scanner) key(c *gin.Context, id string) (*ecdsa.PublicKey, error) {
-	key, err := s.keys.Get(c.Request.Context(), id, addressID(c.ClientIP()).String())
+	key, err := s.keys.Get(c.Request.Context(), id, addressID(middleware.ClientOf(c)).String())
 	missing, isMissing := errors.AsType[*publickeys.MissingError](err)
 	switch {
 	case isMissing:

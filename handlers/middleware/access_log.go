@@ -42,7 +42,7 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 			now := time.Now()
 			line := accessLine{
 				at: now, method: method, route: route, status: status, took: now.Sub(start),
-				requestID: RequestIDOf(c), client: c.ClientIP(), caller: callerOf(c),
+				requestID: RequestIDOf(c), client: ClientOf(c).String(), caller: callerOf(c),
 			}
 			if level == slog.LevelInfo && lines != nil && line.writeJSON(lines) {
 				return

@@ -37,7 +37,7 @@ func TestRequestIDIsUniqueAndNotChosenByTheClient(t *testing.T) {
 
 func TestAccessLogHasOneLinePerRequestWithoutInput(t *testing.T) {
 	var log bytes.Buffer
-	engine := newEngine(middleware.RequestID(), middleware.AccessLog(logTo(&log)))
+	engine := newEngine(middleware.RequestID(), middleware.FindClient(nil), middleware.AccessLog(logTo(&log)))
 	engine.POST("/things/:id", func(c *gin.Context) { c.Status(http.StatusNoContent) })
 	account, key := uuid.New(), uuid.New()
 	engine.GET("/broken", func(c *gin.Context) {
@@ -130,7 +130,7 @@ func TestMissedDeadlineIsLoggedAs503(t *testing.T) {
 func TestRefusedRequestIsAWarning(t *testing.T) {
 	var log bytes.Buffer
 	full := middleware.NewSlots(0)
-	engine := newEngine(middleware.RequestID(), middleware.AccessLog(logTo(&log)))
+	engine := newEngine(middleware.RequestID(), middleware.FindClient(nil), middleware.AccessLog(logTo(&log)))
 	engine.GET("/:key", func(c *gin.Context) {
 		_ = c.Error(full.Run(func() error { return nil }))
 		c.Status(http.StatusServiceUnavailable)

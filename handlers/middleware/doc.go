@@ -1,5 +1,6 @@
-// Package middleware has the Gin middleware of the portal and the JSON API: request id, access log,
-// metrics, panic recovery, overload, security headers, HEAD and cross-origin protection.
+// Package middleware has the Gin middleware of the portal and the JSON API: request id, client,
+// access log, metrics, panic recovery, overload, security headers, HEAD and cross-origin
+// protection.
 //
 // It logs no path, query, header or body, because each may contain a key or a password.
 package middleware

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/middleware"
 	"portal/models"
 	"portal/templates"
 )
@@ -263,19 +264,19 @@ func addsAddress(c *gin.Context) bool { return c.PostForm("add_address") != "" }
 // addAddress adds the address of the client to the networks, and says which one it is.
 func addAddress(c *gin.Context, form *templates.KeyRestrictions) {
 	clearProblems(form)
-	address, err := netip.ParseAddr(c.ClientIP())
-	if err != nil {
+	client := middleware.ClientOf(c)
+	address := client.Nearest()
+	if !address.IsValid() {
 		form.AddressAdded, form.AddressDoubtful = "Your address is unknown, so none was added.", true
 		return
 	}
-	address = address.Unmap().WithZone("")
 	lines := strings.Fields(form.Networks)
 	if !slices.Contains(lines, address.String()) {
 		form.Networks = strings.TrimLeft(strings.TrimRight(form.Networks, "\r\n ")+"\n"+address.String()+"\n", "\n")
 	}
 	form.AddressAdded = fmt.Sprintf("Added %s, the address of this browser. Your servers may have others.", address)
 	switch {
-	case c.GetHeader("X-Forwarded-For") != "" && c.ClientIP() == c.RemoteIP():
+	case c.GetHeader("X-Forwarded-For") != "" && address == client.Peer:
 		form.AddressDoubtful = true
 		form.AddressAdded = fmt.Sprintf("Added %s. This is the address of a proxy that the portal does not know, not yours.", address)
 	case address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast():

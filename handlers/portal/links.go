@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/models"
 	"portal/templates"
 )
@@ -92,7 +93,7 @@ func (p *signInPages) showEmailChange(c *gin.Context) error {
 
 // confirmEmail changes the email. It neither needs a session nor starts one.
 func (p *signInPages) confirmEmail(c *gin.Context) error {
-	email, err := p.credentials.ConfirmEmail(c.Request.Context(), c.Param("token"), c.ClientIP())
+	email, err := p.credentials.ConfirmEmail(c.Request.Context(), c.Param("token"), middleware.ClientOf(c).String())
 	if err != nil {
 		return p.refuseEmailChange(c, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/gorilla/sessions"
 
+	"portal/handlers/middleware"
 	"portal/models"
 )
 
@@ -83,7 +84,7 @@ func background(c *gin.Context) { c.Set(backgroundKey, true) }
 
 // clientOf returns the client of the request without its device.
 func clientOf(c *gin.Context) models.Client {
-	return models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
+	return models.Client{Address: middleware.ClientOf(c).String(), UserAgent: c.Request.UserAgent()}
 }
 
 // owns reports whether the user of the session is an owner, who may also invite and remove people,
@@ -92,7 +93,7 @@ func owns(session models.Session) bool { return session.Role == models.RoleOwner
 
 // actorOf returns the signed-in user as the actor of an activity.
 func actorOf(c *gin.Context) models.Actor {
-	return models.UserActor(sessionFrom(c).UserID, c.ClientIP())
+	return models.UserActor(sessionFrom(c).UserID, middleware.ClientOf(c).String())
 }
 
 // newClient returns the client of a sign-in. Its device is zero if the browser is unknown.
