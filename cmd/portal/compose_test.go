@@ -103,10 +103,10 @@ func TestComposedPortalsAgreeOnTheNextRequest(t *testing.T) {
 func TestComposedPortalsAreConfigured(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{"POSTGRES_PASSWORD": "of-this-test"}
-	for _, field := range configFields() {
+	for _, row := range settingRows() {
 		// compose.yaml decides these three.
-		if name := field.Tag.Get("env"); !slices.Contains([]string{"PORTAL_ADDR", "PORTAL_TRUSTED_PROXIES", "DATABASE_URL"}, name) {
-			set[name] = "the value of " + name
+		if row.group != forTests && !slices.Contains([]string{"PORTAL_ADDR", "PORTAL_TRUSTED_PROXIES", "DATABASE_URL"}, row.name) {
+			set[row.name] = "the value of " + row.name
 		}
 	}
 	file := readCompose(t, set)

@@ -42,11 +42,8 @@ func (d databaseConfig) makeDirectory() error {
 }
 
 func databaseFromEnvironment() (databaseConfig, error) {
-	var c config
-	c.fill()
-	var check checker
-	d := check.database(c.DatabaseURL)
-	return d, check.err()
+	s, err := readSettings("DATABASE_URL")
+	return s.database, err
 }
 
 // existingDatabase is databaseFromEnvironment for a database with the portal's tables. For any

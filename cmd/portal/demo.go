@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -155,16 +154,17 @@ var demoRevokedKeys = []struct {
 
 // Run creates the account, and its history in chronological order, because ids sort by time.
 func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
-	d, err := databaseFromEnvironment()
+	s, err := readSettings("DATABASE_URL", "PORTAL_ADDR", "PORTAL_BASE_URL")
 	if err != nil {
 		return err
 	}
-	var settings config
-	settings.fill()
-	baseURL := strings.TrimSuffix(cmp.Or(settings.BaseURL, "http://"+settings.Addr), "/")
+	baseURL := "http://" + s.addr
+	if s.baseURL != nil {
+		baseURL = s.baseURL.String()
+	}
 	seed := demoSeed{today: time.Now().UTC().Truncate(time.Minute)}
 	seed.setClock(time.Now())
-	return d.withStore(ctx, models.Options{Now: seed.clock, PastIDs: true}, func(store *models.Store) error {
+	return s.database.withStore(ctx, models.Options{Now: seed.clock, PastIDs: true}, func(store *models.Store) error {
 		if c.Replace {
 			if err := eraseSeeded(ctx, store, c.Email, memberEmail(c.Email)); err != nil {
 				return err

@@ -143,8 +143,8 @@ func TestDemoSeed(t *testing.T) {
 	})
 }
 
-func TestDoubtfulSettingsAreLoggedAsWarnings(t *testing.T) {
-	const limit, locked, plain = "PORTAL_TEST_SIGN_IN_LIMIT weakens", "only users with a passkey can sign in", "plain http"
+func TestDoubtfulSettings(t *testing.T) {
+	const limit, locked, plain, idle = "PORTAL_TEST_SIGN_IN_LIMIT weakens", "only users with a passkey can sign in", "plain http", "PORTAL_SESSION_IDLE, 721h, is above"
 	for _, test := range []struct {
 		name, value, operatorToken string
 		text                       string
@@ -162,12 +162,12 @@ func TestDoubtfulSettingsAreLoggedAsWarnings(t *testing.T) {
 		{"PORTAL_BASE_URL", "http://localhost:8080", "", plain, false},
 		{"PORTAL_BASE_URL", "http://127.0.0.1:8080", "", plain, false},
 		{"PORTAL_BASE_URL", "", "", plain, false},
+		{"PORTAL_SESSION_IDLE", "721h", "", idle, true},
+		{"PORTAL_SESSION_IDLE", "720h", "", "PORTAL_SESSION_IDLE", false},
 	} {
 		s, _ := parse(t, map[string]string{test.name: test.value, "PORTAL_OPERATOR_TOKEN": test.operatorToken})
-		var log modelstest.LogBuffer
-		s.logWarnings(t.Context(), log.Logger())
-		if line := log.LineWith(test.text); strings.Contains(line, `"level":"WARN"`) != test.want {
-			t.Errorf("want %q %t in the log %q", test.text, test.want, log.String())
+		if doubts := strings.Join(s.doubts(), "\n"); strings.Contains(doubts, test.text) != test.want {
+			t.Errorf("want %q %t in %q", test.text, test.want, doubts)
 		}
 	}
 }

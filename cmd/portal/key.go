@@ -69,10 +69,12 @@ type keyListCommand struct {
 // Run also lists revoked keys. The time of the last use is the one in the database, which is at
 // most a second late.
 func (c keyListCommand) Run(ctx context.Context, t terminal) error {
-	var check checker
-	unused := check.days("--unused", c.Unused)
-	if err := check.err(); err != nil {
-		return err
+	var unused time.Duration
+	if c.Unused != "" {
+		var err error
+		if unused, err = days(c.Unused); err != nil {
+			return inputError("--unused: %s", err)
+		}
 	}
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		now := time.Now()

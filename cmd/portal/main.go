@@ -91,7 +91,7 @@ func (versionCommand) Run(t terminal) error {
 
 const description = `A customer portal for API keys, and a JSON API that authenticates requests with them.
 
-Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET, PORTAL_SECRET_PREVIOUS, PORTAL_OPERATOR_TOKEN, PORTAL_OPERATOR_TOKEN_PREVIOUS, PORTAL_LIVEKIT_API_SECRET, PORTAL_OIDC_CLIENT_SECRET and PORTAL_SMTP_URL.`
+Settings are environment variables: portal serve --help lists them. Every command reads them from a file too, with --env-file FILE.`
 
 // terminal holds the standard streams of the process. Results go to out, everything else to err.
 type terminal struct {
@@ -158,6 +158,9 @@ func run(ctx context.Context, args []string, t terminal) int {
 	}
 	if _, invalid := errors.AsType[inputErrors](err); err != nil && !invalid {
 		err = inputError("%s", withHelp(err))
+	}
+	if err == nil {
+		err = tidyEnvironment()
 	}
 	if err == nil {
 		err = command.Run()

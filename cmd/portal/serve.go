@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 
 	"portal/handlers"
 	"portal/handlers/mailer"
@@ -17,16 +20,32 @@ import (
 )
 
 type serveCommand struct {
-	config
-
 	Demo bool `help:"In an empty database, create an account and an agent, and print how to sign in."`
+}
+
+// Help lists the settings below the flags.
+func (serveCommand) Help() string {
+	var help strings.Builder
+	help.WriteString("The settings are environment variables. An empty one is not set.\n\n")
+	group := forTests
+	for _, row := range new(settings).table() {
+		if row.group == forTests {
+			continue
+		}
+		if row.group != group {
+			group = row.group
+			help.WriteString(strings.ToUpper(group) + "\n\n")
+		}
+		fmt.Fprintf(&help, "%s: %s\n\n", row.name, row.text())
+	}
+	return help.String()
 }
 
 // Run serves until ctx ends. It then finishes the running requests, writes the usage counts to the
 // database and returns nil.
 func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	tuneCollector(ctx)
-	s, err := c.parse()
+	s, err := readSettings()
 	if err != nil {
 		return err
 	}
@@ -64,7 +83,9 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 	if err != nil {
 		return err
 	}
-	s.logWarnings(ctx, logger)
+	for _, doubt := range s.doubts() {
+		logger.WarnContext(ctx, doubt)
+	}
 	tracer, flushSpans, err := newTracer(ctx, s.spans, logger)
 	if err != nil {
 		return err
@@ -125,25 +146,34 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 	return serveUntilDone(ctx, servers, logger)
 }
 
-// logWarnings logs a warning for each setting that is valid but may be unintended.
-func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
+// doubts returns a sentence for each setting that is valid but may be unintended.
+func (s settings) doubts() []string {
+	all := slices.Clone(s.telemetry)
+	for i, line := range all {
+		all[i] = line + "; no traces are sent"
+	}
 	if s.signInLimit != defaultSignInLimit {
-		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
+		all = append(all, fmt.Sprintf("PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords with a limit of %d; set it only in tests", s.signInLimit))
 	}
 	if limit, files := connectionLimit(); limit < maxConnections {
-		logger.WarnContext(ctx, "the limit of open files is low and bounds the connections; raise it with ulimit -n or LimitNOFILE",
-			slog.Uint64("limit", files), slog.Int("connections", limit))
+		all = append(all, fmt.Sprintf("the limit of open files, %d, is low and bounds the connections to %d; raise it with ulimit -n or LimitNOFILE",
+			files, limit))
 	}
 	if s.baseURL != nil && s.baseURL.Scheme == "http" && s.baseURL.Hostname() != "localhost" && !isLoopback(s.baseURL) {
-		logger.WarnContext(ctx, "PORTAL_BASE_URL is plain http: anyone on the network between can read passwords, sessions and API keys; use https with a proxy in front")
+		all = append(all, "PORTAL_BASE_URL is plain http: anyone on the network between can read passwords, sessions and API keys; use https with a proxy in front")
+	}
+	if s.sessionIdle > s.sessionMax {
+		all = append(all, fmt.Sprintf("PORTAL_SESSION_IDLE, %s, is above PORTAL_SESSION_MAX, %s, so every session ends by the maximum; lower the first or raise the second",
+			short(s.sessionIdle), short(s.sessionMax)))
 	}
 	switch {
 	case !s.passwordsOff || s.provider != nil:
 	case s.operatorToken == "":
-		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there are no OpenID Connect provider and no sign-in links; only users with a passkey can sign in")
+		all = append(all, "PORTAL_PASSWORD_SIGN_IN is off and there are no OpenID Connect provider and no sign-in links; only users with a passkey can sign in")
 	default:
-		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
+		all = append(all, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
 	}
+	return all
 }
 
 // keyring returns the keyring of the secrets. With SQLite and without PORTAL_SECRET, the secret is

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"golang.org/x/net/http/httpguts"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -52,8 +54,10 @@ func newTracer(ctx context.Context, receiver *spanReceiver, logger *slog.Logger)
 		resource.WithAttributes(attribute.String("service.name", "portal"), attribute.String("service.version", version)),
 		resource.WithFromEnv(), // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
 	)
-	if err != nil {
-		return nil, nil, err
+	if err != nil { // about has the attributes that are right
+		// The provider would read them again and log the wrong ones.
+		_ = os.Unsetenv("OTEL_RESOURCE_ATTRIBUTES")
+		logger.WarnContext(ctx, "OTEL_RESOURCE_ATTRIBUTES: some are ignored; write name=value pairs with commas, and percent-encode other characters")
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	return provider.Tracer("portal"), func() {
@@ -94,42 +98,67 @@ func (r *spanReceiver) UploadTraces(ctx context.Context, spans []*otlp.ResourceS
 	request.Header = r.header.Clone()
 	request.Header.Set("Content-Type", "application/x-protobuf")
 	response, err := http.DefaultClient.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok { // the URL may have a token
+		return fmt.Errorf("send spans to %s: %w", request.URL.Host, failed.Err)
+	}
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("send spans: %s: %s", response.Status, bytes.TrimSpace(content))
+		return fmt.Errorf("send spans to %s: %s: %s", request.URL.Host, response.Status, bytes.TrimSpace(content))
 	}
 	return err
 }
 
-// spanReceiver returns the receiver in the standard variables of OTLP, or nil if there is none.
-func (c *checker) spanReceiver() *spanReceiver {
+// readSpanReceiver returns the receiver in the standard variables of OTLP, or nil if there is none.
+// Traces are no reason not to start, so mistakes are only returned, and then there is no receiver.
+func readSpanReceiver() (*spanReceiver, []string) {
 	const all, traces = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"
-	endpoint := c.receiver(traces+"ENDPOINT", os.Getenv(traces+"ENDPOINT"), "http", "https")
-	if base := c.receiver(all+"ENDPOINT", os.Getenv(all+"ENDPOINT"), "http", "https"); endpoint == "" && base != "" {
+	var found problems
+	read := func(name string) string {
+		value, err := variable(name)
+		if err != nil {
+			found.add(name, "%s", err)
+		}
+		return value
+	}
+	endpointOf := func(name string) string {
+		value := read(name)
+		if value != "" {
+			if _, err := receiver(value); err != nil {
+				found.add(name, "%s", err)
+			}
+		}
+		return value
+	}
+	endpoint, base := endpointOf(traces+"ENDPOINT"), endpointOf(all+"ENDPOINT")
+	if endpoint == "" && base != "" {
 		endpoint = strings.TrimRight(base, "/") + "/v1/traces"
 	}
-	if endpoint == "" || os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
-		return nil
+	if endpoint == "" || read("OTEL_SDK_DISABLED") == "true" || read("OTEL_TRACES_EXPORTER") == "none" {
+		return nil, nil
 	}
-	if protocol := cmp.Or(os.Getenv(traces+"PROTOCOL"), os.Getenv(all+"PROTOCOL")); protocol != "" && protocol != "http/protobuf" {
-		c.add(all+"PROTOCOL", "unsupported protocol %q; use http/protobuf, whose default port is 4318", protocol)
+	if protocol := cmp.Or(read(traces+"PROTOCOL"), read(all+"PROTOCOL")); protocol != "" && protocol != "http/protobuf" {
+		found.add(all+"PROTOCOL", "unsupported protocol %q; use http/protobuf, whose default port is 4318", protocol)
 	}
 	header := http.Header{}
-	for field := range strings.SplitSeq(cmp.Or(os.Getenv(traces+"HEADERS"), os.Getenv(all+"HEADERS")), ",") {
+	for field := range strings.SplitSeq(cmp.Or(read(traces+"HEADERS"), read(all+"HEADERS")), ",") {
 		if strings.TrimSpace(field) == "" {
 			continue
 		}
-		name, value, found := strings.Cut(field, "=")
+		name, value, assigned := strings.Cut(field, "=")
+		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
-		if !found || err != nil {
-			c.add(all+"HEADERS", "invalid headers; write name=value pairs with commas, and %%2C for a comma in a value")
+		if !assigned || err != nil || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			found.add(all+"HEADERS", "invalid headers; write name=value pairs with commas, and %%2C for a comma in a value")
 			break
 		}
-		header.Set(strings.TrimSpace(name), value)
+		header.Set(name, value)
 	}
-	return &spanReceiver{url: endpoint, header: header}
+	if found.lines != nil {
+		return nil, found.lines
+	}
+	return &spanReceiver{url: endpoint, header: header}, nil
 }

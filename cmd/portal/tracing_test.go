@@ -111,26 +111,49 @@ func TestTracingNeedsAnEndpointAndASupportedProtocol(t *testing.T) {
 	for _, test := range []struct {
 		endpoint, name, value string
 		tracing               bool
-		problem               string
+		warning               string
 	}{
 		{"", "OTEL_SERVICE_NAME", "keys", false, ""},
 		{"", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://traces.example.com/v1/traces", true, ""},
-		{"http://127.0.0.1:4318", "OTEL_SERVICE_NAME", "keys", true, ""},
+		{"http://127.0.0.1:4318\n", "OTEL_SERVICE_NAME", "keys", true, ""},
+		{"http://user:hunter%40@traces.example.com/a%40b", "OTEL_SERVICE_NAME", "keys", true, ""},
 		{"http://127.0.0.1:4318", "OTEL_SDK_DISABLED", "true", false, ""},
 		{"http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER", "none", false, ""},
-		{"127.0.0.1:4318", "OTEL_SERVICE_NAME", "keys", true, endpoint + ": invalid URL"},
-		{"http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", true, "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol"},
-		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_HEADERS", "secret", true, "OTEL_EXPORTER_OTLP_HEADERS: invalid headers"},
+		{"127.0.0.1:4318", "OTEL_SERVICE_NAME", "keys", false, endpoint + ": invalid URL"},
+		{"http://user:hunter%zz@traces.example.com", "OTEL_SERVICE_NAME", "keys", false, endpoint + ": invalid URL"},
+		{"http://user:12345/hunter2@traces.example.com", "OTEL_SERVICE_NAME", "keys", false, endpoint + ": invalid URL"},
+		{"", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://hunter2\t2", false, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "},
+		{"http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", false, "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol"},
+		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_HEADERS", "hunter2", false, "OTEL_EXPORTER_OTLP_HEADERS: invalid headers"},
+		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_HEADERS", "hunter 2=1", false, "OTEL_EXPORTER_OTLP_HEADERS: invalid headers"},
+		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_HEADERS", "X-Team=hunter%0A2", false, "OTEL_EXPORTER_OTLP_HEADERS: invalid headers"},
 	} {
 		t.Run("", func(t *testing.T) { // restores the variables
 			s, found := parse(t, map[string]string{endpoint: test.endpoint, test.name: test.value})
-			problem := strings.Join(found, "")
-			modelstest.Facts(t, fmt.Sprintf("%+v: errors %q", test, found), map[string]bool{
-				"tracing":           (s.spans != nil) == test.tracing,
-				"error":             strings.HasPrefix(problem, test.problem),
-				"one error at most": len(found) <= 1,
-				"no other error":    test.problem != "" || problem == "",
+			warnings := strings.Join(s.doubts(), "")
+			modelstest.Facts(t, fmt.Sprintf("%+v: warnings %q, errors %q", test, warnings, found), map[string]bool{
+				"tracing":    (s.spans != nil) == test.tracing,
+				"no error":   len(found) == 0,
+				"warning":    strings.HasPrefix(warnings, test.warning) && (warnings == "") == (test.warning == ""),
+				"no secrets": !strings.Contains(warnings, "hunter"),
 			})
 		})
+	}
+}
+
+func TestAMistakeInASettingOfTelemetryIsAWarning(t *testing.T) {
+	t.Parallel()
+	i := start(t, []string{
+		anyPort, "OTEL_EXPORTER_OTLP_ENDPOINT=http://hunter2:hunter3@127.0.0.1:1", "OTEL_RESOURCE_ATTRIBUTES=hunter4", "OTEL_TRACES_SAMPLER=sometimes",
+		"OTEL_BSP_SCHEDULE_DELAY=1",
+	})
+	i.stop(t)
+	for _, want := range []string{"OTEL_RESOURCE_ATTRIBUTES", "sometimes", "send spans to 127.0.0.1:1"} {
+		if line := i.stderr.LineWith(want); !strings.Contains(line, `"level":"WARN"`) {
+			t.Errorf("want a warning with %q in %s", want, i.stderr.String())
+		}
+	}
+	if strings.Contains(i.stderr.String(), "hunter") {
+		t.Errorf("a secret is in %s", i.stderr.String())
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"portal/handlers/middleware"
 	"portal/models/modelstest"
 	"portal/models/widget"
@@ -19,25 +17,24 @@ import (
 
 const goodSecret = "0123456789abcdef0123456789abcdef"
 
-// parse parses a configuration from only these variables and flags.
-func parse(t *testing.T, env map[string]string, flags ...string) (settings, inputErrors) {
+// rows returns the table of settings.
+func settingRows() []setting { return new(settings).table() }
+
+// parse parses a configuration from only these variables.
+func parse(t *testing.T, env map[string]string) (settings, inputErrors) {
 	t.Helper()
-	for _, field := range configFields() {
-		name := field.Tag.Get("env")
-		t.Setenv(name, "") // restores it after the test
-		modelstest.Must(t, os.Unsetenv(name))
+	for _, row := range settingRows() {
+		t.Setenv(row.name, "") // restores it after the test
+		modelstest.Must(t, os.Unsetenv(row.name))
 	}
 	for name, value := range env {
 		t.Setenv(name, value)
 	}
-	var c config
-	parser := modelstest.Value(kong.New(&c))(t)
-	_, err := parser.Parse(flags)
+	s, err := readSettings()
 	var found inputErrors
 	if err != nil && !errors.As(err, &found) {
 		t.Fatalf("want inputErrors, got %v", err)
 	}
-	s, _ := c.parse()
 	return s, found
 }
 
@@ -66,8 +63,8 @@ func TestDefaults(t *testing.T) {
 
 func TestAnEmptyVariableMeansNotSet(t *testing.T) {
 	env := map[string]string{}
-	for _, field := range configFields() {
-		env[field.Tag.Get("env")] = ""
+	for _, row := range settingRows() {
+		env[row.name] = ""
 	}
 	s, found := parse(t, env)
 	if len(found) > 0 || s.addr != "127.0.0.1:8080" || s.widgetTokenTTL != 10*time.Minute {
@@ -75,26 +72,79 @@ func TestAnEmptyVariableMeansNotSet(t *testing.T) {
 	}
 }
 
-func TestAFlagOverridesItsVariable(t *testing.T) {
-	s, found := parse(t, map[string]string{"PORTAL_ADDR": "127.0.0.1:1111"}, "--addr=127.0.0.1:2222")
-	if len(found) > 0 || s.addr != "127.0.0.1:2222" {
-		t.Errorf("got %q, errors %q", s.addr, found)
+// Each secret with a line break, as kubectl create secret --from-file and echo | base64 keep it.
+func TestWhiteSpaceAtTheEndsOfAValueIsCut(t *testing.T) {
+	want := goodSecret + goodSecret
+	env := map[string]string{
+		"DATABASE_URL": "sqlite:data/portal.db", "PORTAL_SECRET": want, "PORTAL_SECRET_PREVIOUS": goodSecret, "PORTAL_OPERATOR_TOKEN": want,
+		"PORTAL_OPERATOR_TOKEN_PREVIOUS": goodSecret, "PORTAL_OIDC_ISSUER": "https://login.example.com", "PORTAL_OIDC_CLIENT_ID": "portal",
+		"PORTAL_OIDC_CLIENT_SECRET": want, "PORTAL_OIDC_NAME": "Acme ID", "PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx",
+		"PORTAL_LIVEKIT_API_SECRET": want, "PORTAL_BASE_URL": "https://portal.example.com", "PORTAL_NAME": "Acme", "PORTAL_LOG_LEVEL": "debug",
+		"PORTAL_TRUSTED_PROXIES": "10.0.0.0/8", "PORTAL_SMTP_URL": "smtp://mail.example.com", "PORTAL_MAIL_FROM": "portal@example.com",
+	}
+	spaced := map[string]string{}
+	for name, value := range env {
+		spaced[name] = "\ufeff\t " + value + " \u00a0\r\n"
+	}
+	s, found := parse(t, spaced)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	modelstest.Facts(t, s, map[string]bool{
+		"database":        s.database.url == env["DATABASE_URL"],
+		"secret":          s.secret == want,
+		"previous secret": s.secretPrevious == goodSecret,
+		"operator token":  s.operatorToken == want,
+		"previous token":  s.operatorTokenPrevious == goodSecret,
+		"client secret":   s.provider.ClientSecret == want,
+		"issuer":          s.provider.Issuer == env["PORTAL_OIDC_ISSUER"],
+		"LiveKit":         s.liveKitOptions.APIKey == "APIx" && s.liveKitOptions.APISecret == want && s.liveKit != nil,
+		"base URL":        s.baseURL.String() == env["PORTAL_BASE_URL"],
+		"name":            s.name == "Acme",
+	})
+}
+
+func TestAControlCharacterInsideAValueIsRefused(t *testing.T) {
+	for _, row := range settingRows() {
+		for _, character := range []string{"\n", "\t", "\x1b", "\u0085"} {
+			env := map[string]string{row.name: "hunter2" + character + "hunter3 " + goodSecret}
+			_, found := parse(t, env)
+			lines := slices.DeleteFunc(slices.Clone(found), func(line string) bool { return !strings.HasPrefix(line, row.name+": ") })
+			if len(lines) != 1 || !strings.Contains(lines[0], "control character") || strings.Contains(found.Error(), "hunter") {
+				t.Errorf("%s with %q: got %q", row.name, character, found)
+			}
+		}
+	}
+	expectErrors(t, map[string]string{"PORTAL_NAME": "Acme \xff"}, "PORTAL_NAME")
+}
+
+// Libraries read these variables from the environment themselves.
+func TestWhiteSpaceIsCutForLibrariesToo(t *testing.T) {
+	for _, name := range []string{"OTEL_SERVICE_NAME", "PGPASSWORD", "HTTPS_PROXY", "no_proxy"} {
+		t.Setenv(name, " value\n")
+	}
+	t.Setenv("LESS", " value ")
+	modelstest.Must(t, tidyEnvironment())
+	for _, name := range []string{"OTEL_SERVICE_NAME", "PGPASSWORD", "HTTPS_PROXY", "no_proxy"} {
+		if got := os.Getenv(name); got != "value" {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if got := os.Getenv("LESS"); got != " value " {
+		t.Errorf("LESS is %q", got)
 	}
 }
 
-func TestSecretsHaveNoFlag(t *testing.T) {
-	var c config
-	parser := modelstest.Value(kong.New(&c))(t)
-	for _, flag := range parser.Model.Flags {
-		if slices.ContainsFunc(flag.Envs, func(name string) bool {
-			return strings.Contains(name, "SECRET") || strings.Contains(name, "DATABASE")
-		}) {
-			t.Errorf("--%s puts a secret on the command line", flag.Name)
-		}
+// What a newcomer has to read does not grow: a new setting takes the place of an old one.
+func TestThereAreAtMost41Settings(t *testing.T) {
+	documented := slices.DeleteFunc(settingRows(), func(row setting) bool { return row.group == forTests || !strings.HasPrefix(row.name, "PORTAL_") })
+	if len(documented) > 41 {
+		t.Errorf("there are %d documented PORTAL_ variables", len(documented))
 	}
-	for _, field := range configFields() {
-		if name := field.Tag.Get("env"); field.Tag.Get("kong") == "-" && !strings.Contains(description, name) {
-			t.Errorf("--help does not name %s", name)
+	help := serveCommand{}.Help()
+	for _, row := range settingRows() {
+		if strings.Contains(help, "\n"+row.name+": ") == (row.group == forTests) {
+			t.Errorf("serve --help documents %s: %t", row.name, row.group == forTests)
 		}
 	}
 }
@@ -105,7 +155,7 @@ var together = map[string]map[string]string{
 		"PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx", "PORTAL_LIVEKIT_API_SECRET": goodSecret,
 	},
 	"PORTAL_OIDC_": {
-		"PORTAL_OIDC_ISSUER": "https://login.example.com", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2", "PORTAL_OIDC_NAME": "Acme ID",
+		"PORTAL_OIDC_ISSUER": "https://login.example.com", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2",
 	},
 	"PORTAL_SMTP_URL":       {"PORTAL_MAIL_FROM": "portal@example.com"},
 	"PORTAL_MAIL_FROM":      {"PORTAL_SMTP_URL": "smtp://mail.example.com"},
@@ -120,7 +170,7 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_BASE_URL":                {[]string{"https://portal.example.com/"}, []string{"portal.example.com"}},
 	"PORTAL_SECRET":                  {[]string{goodSecret}, []string{"hunter3", goodSecret[1:]}},
 	"PORTAL_SECRET_PREVIOUS":         {[]string{goodSecret}, []string{"hunter4"}},
-	"PORTAL_OPERATOR_TOKEN":          {[]string{goodSecret}, []string{"hunter5", goodSecret[1:], goodSecret + "\n", goodSecret + " " + goodSecret}},
+	"PORTAL_OPERATOR_TOKEN":          {[]string{goodSecret}, []string{"hunter5", goodSecret[1:], goodSecret + " " + goodSecret}},
 	"PORTAL_WIDGET_TOKEN_TTL":        {[]string{"1m", "1h"}, []string{"2h", "59s", "1h1s", "600"}},
 	"PORTAL_WIDGET_TOKEN_ALG":        {[]string{"ES256", "ES256,EdDSA", "EdDSA, ES256"}, []string{"RS256", "eddsa", "none", "ES256,", "ES256,ES256"}},
 	"PORTAL_RATE_LIMIT":              {[]string{"off", "1:1"}, []string{"many", "50", "0:100", "50:-1", "50:100:1"}},
@@ -131,8 +181,8 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_KEY_MAX_LIFETIME":        {[]string{"90d", "8760h"}, []string{"90", "0d", "1.5h", "-1d", "36501d"}},
 	"PORTAL_METRICS_ADDR":            {[]string{"127.0.0.1:9090"}, []string{"localhost:http", "127.0.0.1:8080"}},
 	"PORTAL_LOG_LEVEL":               {[]string{"debug", "error"}, []string{"loud", "INFO+1"}},
-	"PORTAL_NAME":                    {[]string{"Acme & Sons"}, []string{"two\nlines", " ", strings.Repeat("a", 41)}},
-	"PORTAL_LOGO":                    {[]string{"../../static/favicon.svg"}, []string{"none.svg", ".", "config.go"}},
+	"PORTAL_NAME":                    {[]string{"Acme & Sons"}, []string{"two\nlines", strings.Repeat("a", 41)}},
+	"PORTAL_LOGO":                    {[]string{"../../static/favicon.svg"}, []string{"none.svg", ".", "settings.go"}},
 	"PORTAL_ACCENT":                  {[]string{"#0b6b4e", "#7A1FA2"}, []string{"red", "#ffcc00", "0b6b4e"}},
 	"PORTAL_HOME_URL":                {[]string{"https://platform.example.com/voice"}, []string{"javascript:alert(1)", "mailto:help@example.com", "/", "https://root:hunter%zz@example.com"}},
 	"PORTAL_NOTICE":                  {[]string{"Maintenance on Sunday & Monday", " ", strings.Repeat("é", 200)}, []string{"two\nlines", strings.Repeat("a", 201)}},
@@ -164,8 +214,8 @@ var values = map[string]struct{ valid, invalid []string }{
 		[]string{"https://root:hunter2@login.example.com", "https://root:12345/hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},
 	},
 	"PORTAL_OIDC_CLIENT_ID":     {nil, []string{"a\x01", ""}},
-	"PORTAL_OIDC_CLIENT_SECRET": {nil, []string{"hunter6\n", ""}},
-	"PORTAL_OIDC_NAME":          {nil, []string{"two\nlines", ""}},
+	"PORTAL_OIDC_CLIENT_SECRET": {nil, []string{"hunter6é", ""}},
+	"PORTAL_OIDC_NAME":          {[]string{"Acme ID", ""}, []string{"two\nlines", strings.Repeat("a", 41)}},
 	"PORTAL_OIDC_TRUST_EMAIL":   {[]string{"true", "false"}, []string{"perhaps"}},
 	"PORTAL_OIDC_ACCOUNTS":      {[]string{"claims", "off"}, []string{"on"}},
 	"PORTAL_SMTP_URL": {
@@ -204,9 +254,8 @@ func TestValues(t *testing.T) {
 func TestAllErrorsAreReportedTogether(t *testing.T) {
 	env := map[string]string{}
 	var names []string
-	for _, field := range configFields() {
-		name := field.Tag.Get("env")
-		names, env[name] = append(names, name), values[name].invalid[0]
+	for _, row := range settingRows() {
+		names, env[row.name] = append(names, row.name), values[row.name].invalid[0]
 	}
 	_, found := parse(t, env)
 	var reported []string
@@ -236,12 +285,12 @@ func expectErrors(t *testing.T, env map[string]string, names ...string) {
 	}
 }
 
-// Programs of others read these variables too.
-func TestPasswordsInOtherVariables(t *testing.T) {
-	for _, name := range []string{"HTTP_PROXY", "https_proxy", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+func TestPasswordsOfProxies(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "https_proxy"} {
 		for value, valid := range map[string]bool{
-			"http://user:hunter2@proxy.example.com:3128": true, "http://user:hunter%40@proxy.example.com/a%40b": true,
+			"http://user:hunter2@proxy.example.com:3128\n": true, "http://user:hunter%40@proxy.example.com/a%40b": true,
 			"http://user:hunter%zz@proxy.example.com": false, "http://user:12345/hunter2@proxy.example.com": false,
+			"http://user:hunter2\n@proxy.example.com": false,
 		} {
 			t.Setenv(name, value)
 			if valid {
@@ -251,6 +300,20 @@ func TestPasswordsInOtherVariables(t *testing.T) {
 			}
 		}
 		t.Setenv(name, "")
+	}
+}
+
+func TestTheNameOfAProviderIsItsHostUnlessSet(t *testing.T) {
+	env := map[string]string{
+		"PORTAL_OIDC_ISSUER": "https://login.example.com:8443/realms/staff", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2",
+	}
+	s, found := parse(t, env)
+	if len(found) > 0 || s.provider.Name != "login.example.com:8443" {
+		t.Errorf("got %q, errors %q", s.provider.Name, found)
+	}
+	env["PORTAL_OIDC_NAME"] = "Acme ID"
+	if s, _ = parse(t, env); s.provider.Name != "Acme ID" {
+		t.Errorf("got %q", s.provider.Name)
 	}
 }
 
@@ -267,10 +330,11 @@ func TestValuesThatDependOnOthers(t *testing.T) {
 		{map[string]string{"PORTAL_OPERATOR_TOKEN_PREVIOUS": goodSecret}, []string{"PORTAL_OPERATOR_TOKEN_PREVIOUS"}},
 		{map[string]string{"PORTAL_LIVEKIT_AGENT_NAME": "receptionist"}, []string{"PORTAL_LIVEKIT_AGENT_NAME"}},
 		{map[string]string{"PORTAL_OIDC_TRUST_EMAIL": "true"}, []string{"PORTAL_OIDC_TRUST_EMAIL"}},
+		{map[string]string{"PORTAL_OIDC_NAME": "Acme ID"}, []string{"PORTAL_OIDC_NAME"}},
 		// Without passwords, users sign in with a provider, a link of the operator or a
 		// passkey.
 		{map[string]string{
-			"PORTAL_OIDC_ISSUER": "https://a.b", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2", "PORTAL_OIDC_NAME": "Acme ID",
+			"PORTAL_OIDC_ISSUER": "https://a.b", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2",
 			"PORTAL_PASSWORD_SIGN_IN": "off",
 		}, nil},
 		{map[string]string{"PORTAL_OPERATOR_TOKEN": goodSecret, "PORTAL_PASSWORD_SIGN_IN": "off"}, nil},
@@ -314,7 +378,7 @@ func TestPublicURLs(t *testing.T) {
 		"http://", "https:///", "https://:443", "https:a.b", "https:/a.b", "//a.b", "a.b", "a.b:80", "/", "http",
 		"ftp://a.b", "httpss://a.b", "javascript:alert(1)",
 		// Neither a host name nor an IP address.
-		"http://a b", "http:// a.b", " http://a.b", "http://a.b ", "http://a.b\t", "http://a.b\n",
+		"http://a b", "http:// a.b",
 		"http://a.b\\c", "http://a%20b", "http://a%62c", "http://b\u00fccher.example",
 		"http://b%C3%BCcher.example", `http://"a.b"`, "http://<a>", "http://a,b", "http://a;b",
 		"http://a*b", "http://*.a.b", "http://.", "http://.a", "http://a..b", "http://-a.b",
@@ -337,10 +401,10 @@ func TestUnknownNames(t *testing.T) {
 
 func TestREADMEListsEveryVariableAndItsDefault(t *testing.T) {
 	readme := modelstest.Value(os.ReadFile("../../README.md"))(t)
-	for _, field := range configFields() {
-		row := regexp.MustCompile("(?m)^\\|.*`" + field.Tag.Get("env") + "`.*\\|$").FindString(string(readme))
-		if row == "" || !strings.Contains(row, field.Tag.Get("default")) {
-			t.Errorf("want a row on %s with its default %q, got %q", field.Tag.Get("env"), field.Tag.Get("default"), row)
+	for _, setting := range settingRows() {
+		row := regexp.MustCompile("(?m)^\\|.*`" + setting.name + "`.*\\|$").FindString(string(readme))
+		if (row == "") != (setting.group == forTests) || row != "" && !strings.Contains(row, setting.standard) {
+			t.Errorf("want a row on %s with its default %q, got %q", setting.name, setting.standard, row)
 		}
 	}
 }
