@@ -153,7 +153,7 @@ func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chose
 		if err := tx.Update(ctx, &e, "event_groups"); err != nil {
 			return err
 		}
-		return tx.recordEndpoint(ctx, e, ActionWebhookChanged, actor, "")
+		return recordEndpoint(ctx, tx, e, ActionWebhookChanged, actor, "")
 	})
 }
 
