@@ -47,7 +47,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	}
 	engine.Use(middleware.RequestID(), middleware.FindClient(d.TrustedProxies))
 	if d.Tracer != nil {
-		engine.Use(middleware.Tracing(d.Tracer))
+		engine.Use(middleware.Tracing(d.Tracer, api.HealthPath, api.ReadinessPath))
 	}
 	// The middleware before Recovery sees the response to a panic.
 	engine.Use(
@@ -55,6 +55,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		middleware.AccessLog(d.Logger),
 		middleware.SecurityHeaders(d.BaseURL, func(path string) bool { return !api.Owns(path) }),
 		middleware.Recovery(d.Logger, render),
+		middleware.WarnOfForwarders(d.TrustedProxies, d.Logger),
 	)
 
 	jsonAPI.Register(engine)

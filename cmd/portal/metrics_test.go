@@ -31,6 +31,7 @@ func TestMetrics(t *testing.T) {
 	}
 	i.Get("/widget/authorize", modelstest.Bearer("no.token."))
 	i.Get("/widget/authorize?agentId=x", modelstest.Bearer(i.token(t, account.secret, agent.ID)))
+	i.Post("/livekit/webhook", nil).Is(http.StatusUnauthorized)
 	for range 2 {
 		i.Post("/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
 	}
@@ -52,7 +53,8 @@ func TestMetrics(t *testing.T) {
 			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="token_invalid"} 1`,
 			`portal_api_refusals_total{reason="agent"} 1`, `portal_http_overload_refusals_total 0`, `portal_api_refusals_total{reason="unavailable"} 0`,
 			`portal_sessions 0`, `portal_database_up 1`, `portal_accounts 1`, `portal_active_keys 1`, `portal_expiring_keys 0`, `portal_database_size_bytes `,
-			`portal_clock_difference_seconds 0`, `portal_last_backup_timestamp_seconds 0`, `portal_mails_waiting 0`, `portal_calls_open 0`, `portal_call_round_failures_total `, `portal_mails_dropped_total{reason="overflow"} 0`, `portal_log_lines_dropped_total 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
+			`portal_clock_difference_seconds 0`, `portal_last_backup_timestamp_seconds 0`, `portal_mails_waiting 0`, `portal_calls_open 0`, `portal_livekit_events_total{result="refused"} 1`, `portal_livekit_events_total{result="recorded"} 0`,
+			`portal_livekit_events_total{result="ignored"} 0`, `portal_livekit_events_total{result="failed"} 0`, `portal_call_round_failures_total `, `portal_mails_dropped_total{reason="overflow"} 0`, `portal_log_lines_dropped_total 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
 		} {
 			if !strings.Contains(metrics, "\n"+want) && !strings.Contains(metrics, ","+want) {
 				t.Errorf("%s is missing", want)

@@ -35,7 +35,7 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		t.Helper()
 		modelstest.Must(t, os.WriteFile(filepath.Join(dir, "platform.json"), []byte(platform), 0o600))
 		command := exec.Command(program, flags...)
-		command.Dir, command.Env = dir, []string{"PORTAL_URL=" + i.URL, "PORTAL_OPERATOR_TOKEN=" + token}
+		command.Dir, command.Env = dir, []string{"SYNC_PORTAL_URL=" + i.URL, "PORTAL_OPERATOR_TOKEN=" + token}
 		command.Stdout, command.Stderr = output, output
 		return modelstest.Value(subprocess.Start(command))(t)
 	}

@@ -20,13 +20,12 @@ func TestSystemdAcceptsTheUnits(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	verify := []string{"verify", "--man=no"}
-	for _, name := range []string{"portal.service", "portal-backup.service", "portal-backup.timer"} {
-		unit, text := filepath.Join(folder, name), readFile(t, "operations/"+name)
-		// Otherwise systemd gives up after five starts in 10 s, and PostgreSQL may come
-		// later.
-		if strings.Contains(text, "\nRestart=") && !strings.Contains(text, "\nStartLimitIntervalSec=0\n") {
-			t.Errorf("%s limits the starts", name)
-		}
+	files := append(modelstest.Value(filepath.Glob("operations/*.service"))(t), modelstest.Value(filepath.Glob("operations/*.timer"))(t)...)
+	if len(files) != 3 {
+		t.Errorf("the units are %q", files)
+	}
+	for _, file := range files {
+		unit, text := filepath.Join(folder, filepath.Base(file)), readFile(t, file)
 		// systemd-analyze expects a program that exists.
 		text = strings.Replace(text, "/usr/local/bin/portal", "/bin/sh", 1)
 		modelstest.Must(t, os.WriteFile(unit, []byte(text), 0o600))
@@ -35,6 +34,28 @@ func TestSystemdAcceptsTheUnits(t *testing.T) {
 	output, err := exec.Command("systemd-analyze", verify...).CombinedOutput()
 	if err != nil || strings.Contains(string(output), "portal") {
 		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// Otherwise systemd gives up after five starts in 10 s, and PostgreSQL may come later.
+func TestNoDocumentedUnitLimitsTheStarts(t *testing.T) {
+	t.Parallel()
+	restarts := 0
+	for _, file := range slices.Concat(operationsGuide(t), modelstest.Value(filepath.Glob("operations/*.service"))(t),
+		[]string{"../../README.md", "../../SECURITY.md"}) {
+		// Each unit of a document begins with this section.
+		for _, unit := range strings.Split(readFile(t, file), "[Unit]")[1:] {
+			if !regexp.MustCompile(`(?m)^ *Restart=`).MatchString(unit) {
+				continue
+			}
+			restarts++
+			if before, _, _ := strings.Cut(unit, "[Service]"); !regexp.MustCompile(`(?m)^ *StartLimitIntervalSec=0$`).MatchString(before) {
+				t.Errorf("a unit in %s limits the starts", file)
+			}
+		}
+	}
+	if restarts == 0 {
+		t.Error("no unit is restarted")
 	}
 }
 

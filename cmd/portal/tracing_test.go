@@ -72,6 +72,10 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 		receiver := newCollector(t)
 		i, account := startWithAccount(t, databaseURL, "OTEL_EXPORTER_OTLP_ENDPOINT="+receiver.URL,
 			"OTEL_EXPORTER_OTLP_HEADERS=X-Team=voice%20portal, X-Other=1")
+		for range 3 {
+			i.Get("/healthz").Is(http.StatusOK)
+			i.Get("/readyz").Is(http.StatusOK)
+		}
 		v := i.signedIn(t)
 		v.Get("/api-keys?filter=confidential")
 
@@ -89,6 +93,9 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 			if !strings.Contains(sent, want) {
 				t.Errorf("no span has %s", want)
 			}
+		}
+		if strings.Contains(sent, "GET /healthz") || strings.Contains(sent, "GET /readyz") {
+			t.Error("health checks have spans")
 		}
 		cookies := v.Jar.Cookies(modelstest.Value(url.Parse(i.URL))(t))
 		if len(cookies) == 0 {

@@ -64,8 +64,8 @@ func New(d deps.Deps, signInLink func(token, page string) string) *Endpoints {
 // Register adds the routes to r.
 func (e *Endpoints) Register(r gin.IRouter) {
 	// Public.
-	r.GET(healthPath, handle(e.showHealth))
-	r.GET(readinessPath, handle(e.showReadiness))
+	r.GET(HealthPath, handle(e.showHealth))
+	r.GET(ReadinessPath, handle(e.showReadiness))
 	for path, document := range e.documents {
 		r.GET(path, func(c *gin.Context) {
 			allowAnyOrigin(c)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
 	"portal/models"
@@ -127,7 +128,8 @@ func TestEventsOfAKeyAreLimited(t *testing.T) {
 // The calls of one account use up no time of others, with however many keys.
 func TestEventsOfAnAccountAreLimited(t *testing.T) {
 	t.Parallel()
-	s := newService(t, modelstest.SQLiteURL(t), withVector)
+	var registry *prometheus.Registry
+	s := newService(t, modelstest.SQLiteURL(t), withVector, func(d *handlers.Deps) { registry = d.Registry })
 	c, other := s.customer(), s.customer()
 	event := func(c customer, key uuid.UUID) answer {
 		body := fmt.Sprintf(`{"event":"room_finished","room":{"sid":"RM_1","name":"%s_%s_1"},"createdAt":"%d"}`, c.agent.ID, key, s.clock.Now().Unix())
@@ -145,6 +147,15 @@ func TestEventsOfAnAccountAreLimited(t *testing.T) {
 	s.clock.Advance(time.Second / 200)
 	event(c, c.key.ID).is(http.StatusOK)
 	event(c, c.key.ID).is(http.StatusServiceUnavailable)
+
+	event(c, uuid.New()).is(http.StatusOK)
+	s.post("/livekit/webhook", eventBody("{}")).is(http.StatusUnauthorized)
+	scraped := scrape(registry)
+	for result, count := range map[string]int{"recorded": 2002, "failed": 2, "ignored": 1, "refused": 1} {
+		if want := fmt.Sprintf("\nportal_livekit_events_total{result=%q} %d\n", result, count); !strings.Contains(scraped, want) {
+			t.Errorf("want %s in %s", want, scraped)
+		}
+	}
 }
 
 func TestOperatorsListAndEndCalls(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
@@ -40,6 +42,7 @@ type callEvents struct {
 	ofKey     *middleware.Limiter
 	ofAccount *middleware.Limiter
 	queue     *eventQueue
+	results   *prometheus.CounterVec
 
 	mu       sync.Mutex
 	accounts map[uuid.UUID]uuid.UUID // by their keys: a key stays with its account
@@ -48,62 +51,95 @@ type callEvents struct {
 func newCallEvents(s *site) *callEvents {
 	return &callEvents{
 		site: s, slots: middleware.NewSlots(eventSlots), ofKey: middleware.NewLimiter(eventsOfKey, s.Now),
-		ofAccount: middleware.NewLimiter(eventsOfAccount, s.Now), queue: newEventQueue(s.Store.Calls.Report), accounts: map[uuid.UUID]uuid.UUID{},
+		ofAccount: middleware.NewLimiter(eventsOfAccount, s.Now), queue: newEventQueue(s.Store.Calls.Report), results: newEventResults(s), accounts: map[uuid.UUID]uuid.UUID{},
 	}
+}
+
+// The results of an event.
+const (
+	eventRecorded = "recorded"
+	eventIgnored  = "ignored" // not about a call of an existing key
+	eventRefused  = "refused" // the signature or the body is wrong
+	eventFailed   = "failed"  // LiveKit sends it again
+)
+
+// newEventResults returns the metric of events, with all its label values. Without a LiveKit
+// server, the registry does not have it.
+func newEventResults(s *site) *prometheus.CounterVec {
+	var registry prometheus.Registerer
+	if s.LiveKit != nil {
+		registry = s.Registry
+	}
+	results := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "portal_livekit_events_total",
+		Help: "Events that LiveKit has sent to /livekit/webhook, by result; ignored means that an event is not about a call of the portal, refused that its signature or body is wrong, and failed that LiveKit sends it again.",
+	}, []string{"result"})
+	for _, result := range []string{eventRecorded, eventIgnored, eventRefused, eventFailed} {
+		results.WithLabelValues(result)
+	}
+	return results
 }
 
 // create records an event that the LiveKit server has signed. It reads no body without a valid
 // signature.
 func (e *callEvents) create(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
-	err := e.receive(c)
-	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
-		setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
-	}
-	return err
-}
-
-func (e *callEvents) receive(c *gin.Context) error {
-	headers := c.Request.Header.Values("Authorization")
-	if len(headers) != 1 {
-		return refusedEvent(problem.ReasonMissing, "The request has no signature. LiveKit sends it in the Authorization header.")
-	}
-	verify, err := e.LiveKit.VerifyWebhook(headers[0], e.Now())
+	result, err := e.receive(c)
 	if err != nil {
-		return eventError(err)
+		status := problem.From(err).Status
+		if result = eventRefused; status >= http.StatusInternalServerError {
+			result = eventFailed
+		}
+		if status == http.StatusUnauthorized {
+			setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
+		}
 	}
-	body, err := readAll(c, maxEvent)
-	if err != nil {
-		return err
-	}
-	if err := verify(body); err != nil {
-		return eventError(err)
-	}
-	event, ours, err := livekit.ParseEvent(body)
-	if err != nil {
-		return eventError(err)
-	}
-	if ours {
-		err = e.report(c, event)
-	}
+	e.results.WithLabelValues(result).Inc()
 	return send(c, http.StatusOK, struct{}{}, err)
 }
 
+// receive records the event of a request and returns the result of an event that is not refused.
+func (e *callEvents) receive(c *gin.Context) (result string, err error) {
+	headers := c.Request.Header.Values("Authorization")
+	if len(headers) != 1 {
+		return "", refusedEvent(problem.ReasonMissing, "The request has no signature. LiveKit sends it in the Authorization header.")
+	}
+	verify, err := e.LiveKit.VerifyWebhook(headers[0], e.Now())
+	if err != nil {
+		return "", eventError(err)
+	}
+	body, err := readAll(c, maxEvent)
+	if err != nil {
+		return "", err
+	}
+	if err := verify(body); err != nil {
+		return "", eventError(err)
+	}
+	event, ours, err := livekit.ParseEvent(body)
+	if err != nil {
+		return "", eventError(err)
+	}
+	if !ours {
+		return eventIgnored, nil
+	}
+	return e.report(c, event)
+}
+
 // report records an event of a key that exists.
-func (e *callEvents) report(c *gin.Context, event livekit.Event) error {
+func (e *callEvents) report(c *gin.Context, event livekit.Event) (result string, err error) {
 	if _, wait := e.ofKey.Take(event.Room.KeyID); wait > 0 {
-		return problem.Unavailable(errTooManyEvents)
+		return "", problem.Unavailable(errTooManyEvents)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), e.Store.Timeout())
 	defer cancel()
 	account, err := e.accountOf(ctx, event.Room.KeyID)
 	if err != nil || account == uuid.Nil {
-		return err
+		return eventIgnored, err
 	}
 	if _, wait := e.ofAccount.Take(account); wait > 0 {
-		return problem.Unavailable(errTooManyEvents)
+		return "", problem.Unavailable(errTooManyEvents)
 	}
-	return e.queue.report(ctx, account, event)
+	return eventRecorded, e.queue.report(ctx, account, event)
 }
 
 var errTooManyEvents = fmt.Errorf("%w report events of calls of one key or account", models.ErrBusy)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers"
 	"portal/handlers/handlerstest"
@@ -66,6 +68,13 @@ func (s *service) start(changes ...func(*handlers.Deps)) *service {
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s
+}
+
+// scrape returns the metrics of a registry.
+func scrape(registry *prometheus.Registry) string {
+	scraped := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(scraped, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	return scraped.Body.String()
 }
 
 // limited gives each key a rate limit.

@@ -23,7 +23,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers"
 	"portal/models"
@@ -487,9 +486,7 @@ func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {
 	content := report("", first.secret, second.secret)
 	revoked := func(want string) {
 		t.Helper()
-		scraped := httptest.NewRecorder()
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(scraped, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-		if sample := `portal_leak_reports_total{outcome="revoked",source="github"} `; !strings.Contains(scraped.Body.String(), sample+want+"\n") {
+		if sample := `portal_leak_reports_total{outcome="revoked",source="github"} `; !strings.Contains(scrape(registry), sample+want+"\n") {
 			t.Errorf("no sample %s%s", sample, want)
 		}
 	}

@@ -18,15 +18,19 @@ const (
 	serverMetadataPath  = "/.well-known/oauth-authorization-server"
 	openIDMetadataPath  = "/.well-known/openid-configuration"
 	tokenPath           = "/oauth/token" //nolint:gosec // no credentials
-	healthPath          = "/healthz"
-	readinessPath       = "/readyz"
+)
+
+// The paths of the health checks.
+const (
+	HealthPath    = "/healthz"
+	ReadinessPath = "/readyz"
 )
 
 // Owns reports whether path is one that programs request, or under one. This package also handles
 // those without a route. So it is false for the portal's /api-keys.
 func Owns(path string) bool {
 	return slices.ContainsFunc([]string{
-		"/api", operatorPath, leaksPath, "/widget", "/livekit", "/oauth", "/.well-known", descriptionPath, healthPath, readinessPath,
+		"/api", operatorPath, leaksPath, "/widget", "/livekit", "/oauth", "/.well-known", descriptionPath, HealthPath, ReadinessPath,
 	}, func(base string) bool { return under(path, base) })
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -153,6 +154,32 @@ func TestRefusedRequestsAreCounted(t *testing.T) {
 	})
 	serve(engine, httptest.NewRequest(http.MethodGet, "/full", http.NoBody))
 	expectSamples(t, registry, `portal_http_overload_refusals_total 1`)
+}
+
+func TestUntrustedForwardersAreReportedOnce(t *testing.T) {
+	var log modelstest.LogBuffer
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	engine := newEngine(middleware.WarnOfForwarders(trusted, log.Logger()))
+	request := func(peer, forwarded string) {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		if r.RemoteAddr = peer; forwarded != "" {
+			r.Header.Set("X-Forwarded-For", forwarded)
+		}
+		serve(engine, r)
+	}
+	request("192.0.2.7:1234", "")
+	for _, proxy := range []string{"10.0.0.1:1234", "[fd00::1]:1234", "[::ffff:10.0.0.1]:1234"} {
+		request(proxy, "198.51.100.1")
+	}
+	if log.String() != "" {
+		t.Errorf("logged %s", log.String())
+	}
+	request("192.0.2.7:1234", "198.51.100.1")
+	request("192.0.2.8:1234", "198.51.100.1")
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"level":"WARN"`) ||
+		!strings.Contains(text, "PORTAL_TRUSTED_PROXIES") || !strings.Contains(text, `"peer":"192.0.2.7"`) || strings.Contains(text, "198.51") {
+		t.Errorf("logged %s", text)
+	}
 }
 
 func TestRegisteringTheMetricsTwiceIsAnError(t *testing.T) {

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/attribute"
@@ -10,12 +11,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracing makes a span of each request, with method, route pattern, status and request id. It
-// continues the trace of a traceparent header, and never copies anything else from the request.
-func Tracing(tracer trace.Tracer) gin.HandlerFunc {
+// Tracing makes a span of each request, with method, route pattern, status and request id, but none
+// of those whose route is in without. It continues the trace of a traceparent header, and never
+// copies anything else from the request.
+func Tracing(tracer trace.Tracer, without ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		ctx, method := c.Request.Context(), methodOf(c.Request)
 		route, _ := outcome(ctx, c)
+		if slices.Contains(without, route) {
+			c.Next()
+			return
+		}
 		caller := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(c.Request.Header)))
 		// The tracestate is free text.
 		traced := trace.ContextWithRemoteSpanContext(ctx, caller.WithTraceState(trace.TraceState{}))
