@@ -107,6 +107,18 @@ func lowerCase(r rune) rune {
 	return lower
 }
 
+// ReadSearch returns a search for labels, emails and addresses without what none of them has, and
+// with API keys redacted.
+func ReadSearch(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if hidden(r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner && r != textStyle && r != emojiStyle {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return strings.TrimPrefix(strings.TrimSpace(RedactKeys(text)), mask(""))
+}
+
 // cleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as
 // text.
 func cleanUserAgent(userAgent string) string {

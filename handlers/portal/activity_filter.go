@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -83,8 +82,7 @@ func newActivityView(parameters url.Values) (activityView, error) {
 	}
 	view.From = day(paramFrom, paramFromOffset, 0)
 	view.Until = day(paramUntil, paramUntilOffset, 1)
-	search := strings.TrimSpace(models.RedactKeys(parameters.Get(paramSearch)))
-	view.Search = strings.TrimPrefix(search, "nas_...")
+	view.Search = models.ReadSearch(parameters.Get(paramSearch))
 	set(paramSearch, view.Search)
 	return view, nil
 }

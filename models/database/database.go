@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/schema"
 )
 
 // Timeout is the usual time limit of each use of the database, which leaves 0.2 s of the 2 s in
@@ -56,6 +57,15 @@ func (c *Connections) Close() error { return errors.Join(c.API.Close(), c.Portal
 
 // IsPostgres reports whether the database is PostgreSQL.
 func (c *Connections) IsPostgres() bool { return c.Portal.Dialect().Name() == dialect.PG }
+
+// storable is a dialect for texts that no database stores. Their readers refuse them or clean them.
+// If one does not, bun would write an error into the statement.
+type storable struct{ schema.Dialect }
+
+// AppendString appends a text with the replacement character in place of zero bytes.
+func (d storable) AppendString(b []byte, text string) []byte {
+	return d.Dialect.AppendString(b, strings.ReplaceAll(text, "\x00", "\ufffd"))
+}
 
 // SQLitePath returns the file of a "sqlite:" URL, and whether databaseURL is such a URL.
 func SQLitePath(databaseURL string) (path string, ok bool) {

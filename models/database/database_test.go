@@ -288,3 +288,15 @@ func TestTroubleOfTheServerIsUnavailable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Bun would write an error into the statement.
+func TestTextWithAZeroByteIsNoError(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		var same bool
+		const text = "it's a\x00b"
+		must(t, f.Portal.NewSelect().ColumnExpr("? = ?", text, "it's a\ufffdb").Scan(t.Context(), &same))
+		if !same {
+			t.Error("the zero byte is not replaced")
+		}
+	})
+}

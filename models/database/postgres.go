@@ -117,7 +117,7 @@ func postgresPool(c *connector, connections int) *bun.DB {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(idleTime)
-	return bun.NewDB(pool, pgdialect.New())
+	return bun.NewDB(pool, storable{pgdialect.New()})
 }
 
 // postgresConn returns functions that open a connection outside a pool, and close the connector.

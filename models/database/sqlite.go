@@ -95,7 +95,7 @@ func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 	pool := sql.OpenDB(file)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
-	return bun.NewDB(pool, sqlitedialect.New())
+	return bun.NewDB(pool, storable{sqlitedialect.New()})
 }
 
 func sqliteConnector(path string, busyTimeout time.Duration, pragmas ...string) (driver.Connector, error) {
