@@ -27,9 +27,10 @@ type Outbox struct{ db *DB }
 
 func newOutbox(db *DB) *Outbox { return &Outbox{db} }
 
-// Claim returns the mail that has been due longest, and the token of its link if it has one. For
-// the next two minutes no other caller gets the same mail. After sending it, the caller calls
-// [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [ErrNoMail].
+// Claim returns a mail that is due, and the token of its link if it has one. Of those with the fewest
+// attempts, it is the one that has been due longest, so mails that fail again and again do not hold
+// up the others. For the next two minutes no other caller gets the same mail. After sending it, the
+// caller calls [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [ErrNoMail].
 func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error) {
 	for {
 		// A transaction would lock the whole SQLite file, so the usual case avoids it.
@@ -53,10 +54,10 @@ func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error)
 	}
 }
 
-// due selects the id of the mail that has been due longest.
+// due selects the id of the mail that is next.
 func (o *Outbox) due(db bun.IDB) *bun.SelectQuery {
 	return db.NewSelect().Model((*Mail)(nil)).Column("id").Where("mail.due_at <= ?", o.db.Now()).
-		OrderExpr("mail.due_at, mail.id").Limit(1)
+		OrderExpr("mail.attempts, mail.due_at, mail.id").Limit(1)
 }
 
 // claimNext leases the next mail. If the returned mail has no recipient, it was deleted and is no

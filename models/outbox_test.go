@@ -99,6 +99,33 @@ func TestOutboxIsBounded(t *testing.T) {
 	})
 }
 
+// Mails that the server refuses slowly are repeated again and again, and do not hold up the others.
+func TestRepeatedMailsAreClaimedLast(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		refused, other := f.customer(t), f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		claim := func(from customer, attempt int) models.Mail {
+			t.Helper()
+			mail, _, err := f.Outbox.Claim(t.Context())
+			if err != nil || *mail.AccountID != from.ID || mail.Attempts != attempt {
+				t.Fatalf("attempt %d for %s: %v", mail.Attempts, mail.Recipient, err)
+			}
+			must(t, errOf(f.Outbox.Failed(t.Context(), mail, false)))
+			return mail
+		}
+		f.key(t, refused)
+		for attempt := range 3 {
+			claim(refused, attempt+1)
+			f.clock.Advance(15 * time.Minute)
+		}
+		f.key(t, other)
+		claim(other, 1)
+		f.clock.Advance(15 * time.Minute)
+		claim(other, 2)
+		claim(refused, 4)
+	})
+}
+
 func TestTwoInstancesClaimDifferentMails(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
