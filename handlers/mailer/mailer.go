@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/mail"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,8 @@ const (
 	// deliveryTimeout is how long after a claim the mailer may begin to send the mail. Together
 	// with stepTimeout it is shorter than the lease.
 	deliveryTimeout = time.Minute
+	// maxRefused is how many mailboxes in a row a server can refuse before it is not believed.
+	maxRefused = 2
 	// stopTimeout is how long the mail that is being sent may take after a stop.
 	stopTimeout = 3 * time.Second
 )
@@ -50,7 +53,12 @@ type Mailer struct {
 	Config
 
 	mails       *templates.Mails
+	clientName  string        // by which the mailer introduces itself to the server
 	poll, pause time.Duration // pollInterval and unreachablePause
+
+	// refused are the first recipients whose mailboxes the server has refused since it
+	// accepted a mail, at most maxRefused. Only Run uses it.
+	refused []string
 
 	sent, failed, dropped atomic.Uint64
 }
@@ -72,7 +80,9 @@ func New(c Config) (*Mailer, error) {
 		c.From = &mail.Address{Name: c.Product, Address: c.From.Address}
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
-	return &Mailer{Config: c, mails: mails, poll: pollInterval, pause: unreachablePause}, nil
+	return &Mailer{
+		Config: c, mails: mails, clientName: clientName(c.BaseURL, c.From), poll: pollInterval, pause: unreachablePause,
+	}, nil
 }
 
 // Stats returns the counts.
@@ -130,7 +140,7 @@ func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTimeout)
 	defer cancel()
 	outcome := make(chan error, 1)
-	go func() { outcome <- m.Server.deliver(sending, message) }()
+	go func() { outcome <- m.Server.deliver(sending, m.clientName, message) }()
 	select {
 	case err = <-outcome:
 	case <-abandon:
@@ -138,12 +148,26 @@ func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	}
 	if err != nil {
 		failed, _ := errors.AsType[*deliveryError](err)
-		return errors.Join(err, m.failedMail(ctx, queued, err, failed != nil && failed.permanent))
+		permanent := failed != nil && failed.permanent && m.believes(queued.Recipient)
+		return errors.Join(err, m.failedMail(ctx, queued, err, permanent))
 	}
 	m.sent.Add(1)
+	m.refused = nil
 	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Store.Timeout())
 	defer cancel()
 	return m.Store.Outbox.Sent(finishing, queued)
+}
+
+// believes reports whether the server, which has refused a recipient's mailbox, is right about it. A
+// server that refuses several in a row is probably wrong about all.
+func (m *Mailer) believes(recipient string) bool {
+	if !slices.Contains(m.refused, recipient) {
+		if len(m.refused) == maxRefused {
+			return false
+		}
+		m.refused = append(m.refused, recipient)
+	}
+	return true
 }
 
 // failedMail logs a failed attempt and schedules the next one.

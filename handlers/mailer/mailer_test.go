@@ -153,7 +153,7 @@ func TestMailsReportChanges(t *testing.T) {
 				t.Errorf("mail %d: %q\n%s\nwant %q with %q", i, mail.Subject, mail.Text, want.subject, want.text)
 			}
 			if mail.From != "portal@example.com" || mail.Header.Get("From") != `"Voice Portal" <portal@example.com>` ||
-				mail.To[0] != "ada@example.com" || mail.Header.Get("Auto-Submitted") != "auto-generated" {
+				mail.To[0] != "ada@example.com" || mail.Hello != "portal.example.com" || mail.Header.Get("Auto-Submitted") != "auto-generated" {
 				t.Errorf("the envelope is %s to %s, the header %v", mail.From, mail.To, mail.Header)
 			}
 			if strings.Contains(mail.Raw, secret) || strings.Contains(mail.HTML, "<1>") || strings.Contains(mail.HTML, "<Ltd>") {
@@ -357,7 +357,7 @@ func TestRefusedMailsAreDropped(t *testing.T) {
 		m, _ := s.run(t, s.Store, server.URL())
 		eventually(t, "one is dropped", func() bool { return m.Stats() == mailer.Stats{Failed: 1, Dropped: 1} })
 		line := s.log.LineWith("a mail was dropped")
-		if !strings.Contains(line, "recipient: the SMTP server responded 550") {
+		if !strings.Contains(line, "recipient: the SMTP server responded 550 5.1.1") {
 			t.Errorf("the log has %s", line)
 		}
 		attempts := 1
@@ -375,6 +375,46 @@ func TestRefusedMailsAreDropped(t *testing.T) {
 		if strings.Contains(s.log.String(), "@example.com") {
 			t.Errorf("the log has an address:\n%s", s.log)
 		}
+	})
+}
+
+// Everything but a refusal of the recipient's mailbox can be mended on our side, so the mail waits.
+func TestMailWaitsForACorrectionOnOurSide(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		refusals := []string{"rcpt-504-5.5.2", "rcpt-554-5.7.1", "data-550-5.4.5", "data-554"}
+		for _, refusal := range refusals {
+			s.queue(t, refusal+"@example.com")
+		}
+		m, _ := s.run(t, s.Store, server.URL())
+		eventually(t, "all attempts fail", func() bool { return m.Stats().Failed+m.Stats().Dropped >= 4 })
+		if m.Stats().Dropped > 0 || s.waiting(t) != 4 {
+			t.Errorf("%+v", m.Stats())
+		}
+		for _, response := range []string{
+			"recipient: the SMTP server responded 504 5.5.2", "recipient: the SMTP server responded 554 5.7.1",
+			"content: the SMTP server responded 550 5.4.5", "content: the SMTP server responded 554\"",
+		} {
+			if !strings.Contains(s.log.String(), response) {
+				t.Errorf("the log lacks %q:\n%s", response, s.log)
+			}
+		}
+	})
+}
+
+// A server that refuses the mailboxes of several mails in a row is wrong about them.
+func TestRefusalOfSeveralMailboxesIsNotBelieved(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		for _, domain := range []string{"a", "b", "c", "d"} {
+			s.queue(t, "refused@"+domain+".example")
+		}
+		m, _ := s.run(t, s.Store, server.URL())
+		eventually(t, "two are dropped", func() bool { return m.Stats() == mailer.Stats{Failed: 2, Dropped: 2} })
+		s.queue(t, "ada@example.com")
+		server.Await(1) // the server works again
+		s.clock.Advance(time.Minute)
+		eventually(t, "all are dropped", func() bool { return m.Stats().Dropped == 4 && s.waiting(t) == 0 })
 	})
 }
 

@@ -4,16 +4,23 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"net/mail"
 	"net/netip"
 	"net/textproto"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 )
 
 // stepTimeout limits the dial and each mail on its connection, and is shorter than the lease of a
@@ -26,8 +33,27 @@ var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
 // Server is an SMTP server that accepts mails for delivery. It holds a password, so it has no
 // exported fields and is not printed.
 type Server struct {
-	options func() (host string, options []gomail.Option)
+	target func() target
+	// accepted is the index in mechanisms of the one that the server has accepted last.
+	accepted *atomic.Int32
 }
+
+// target is where and how a server is reached.
+type target struct {
+	host, address  string
+	encryption     encryption
+	user, password string // both empty: no sign-in
+}
+
+// encryption says when a connection uses TLS.
+type encryption int
+
+const (
+	startTLS          encryption = iota // by the command STARTTLS, which the server must offer
+	startTLSIfOffered                   // by STARTTLS if the server offers it
+	fromStart
+	never
+)
 
 // ParseServer parses a URL such as smtp://user:password@mail.example.com:587. The scheme smtp
 // requires STARTTLS, except on a loopback address or with ?tls=off. The scheme smtps uses TLS from
@@ -56,37 +82,20 @@ func ParseServer(value string) (Server, error) {
 	if user != "" && plain && !loopback {
 		return Server{}, errors.New("the SMTP URL must not turn TLS off, because it has a password")
 	}
-	return Server{func() (string, []gomail.Option) {
-		options := []gomail.Option{
-			gomail.WithPort(port), gomail.WithTimeout(stepTimeout), encryption(u, plain),
-			gomail.WithTLSConfig(&tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}),
-		}
-		if user != "" {
-			options = append(options, gomail.WithUsername(user), gomail.WithPassword(password))
-			method := gomail.SMTPAuthAutoDiscover
-			if loopback && u.Scheme == "smtp" {
-				// It refuses to send a password without TLS, except to this
-				// machine.
-				method = gomail.SMTPAuthPlain
-			}
-			options = append(options, gomail.WithSMTPAuth(method))
-		}
-		return u.Hostname(), options
-	}}, nil
-}
-
-// encryption returns the option for TLS.
-func encryption(u *url.URL, plain bool) gomail.Option {
+	t := target{
+		host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), strconv.Itoa(port)), user: user, password: password,
+	}
 	switch {
 	case u.Scheme == "smtps":
-		return gomail.WithSSL()
+		t.encryption = fromStart
 	case plain:
-		return gomail.WithTLSPolicy(gomail.NoTLS)
-	case isLoopback(u.Hostname()):
-		return gomail.WithTLSPolicy(gomail.TLSOpportunistic)
+		t.encryption = never
+	case loopback:
+		t.encryption = startTLSIfOffered
 	default:
-		return gomail.WithTLSPolicy(gomail.TLSMandatory)
+		t.encryption = startTLS
 	}
+	return Server{func() target { return t }, &atomic.Int32{}}, nil
 }
 
 func isLoopback(host string) bool {
@@ -103,65 +112,305 @@ func ParseSender(value string) (*mail.Address, error) {
 	return sender, nil
 }
 
-// deliver hands one mail over to the server, and returns nil only after the server has accepted it.
-// After the end of ctx, deliver does not start to send the mail.
-func (s Server) deliver(ctx context.Context, message *gomail.Msg) error {
-	host, options := s.options()
-	client, err := gomail.NewClient(host, options...)
-	if err != nil {
-		return fmt.Errorf("configure the SMTP client: %w", err)
+// clientName returns the name by which the portal introduces itself to a server: the host of its
+// base URL or the domain of the sender, whichever is a full name, or "" if none is. Servers refuse
+// mails from the name of a container, which has no domain.
+func clientName(baseURL string, sender *mail.Address) string {
+	host := ""
+	if u, err := url.Parse(baseURL); err == nil {
+		host = u.Hostname()
 	}
-	connection, err := client.DialToSMTPClientWithContext(ctx)
+	_, domain, _ := strings.Cut(sender.Address, "@")
+	for _, name := range []string{host, domain} {
+		name = strings.TrimSuffix(name, ".")
+		if _, err := netip.ParseAddr(name); err != nil && fullName.MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// fullName matches names of hosts with a domain. Some servers refuse underscores.
+var fullName = regexp.MustCompile(`^(?i:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?i:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$`)
+
+// addressLiteral returns an address in the form that introduces a client without a name (RFC 5321,
+// section 4.1.3).
+func addressLiteral(address net.Addr) string {
+	ip := netip.AddrPort{}
+	if tcp, ok := address.(*net.TCPAddr); ok {
+		ip = tcp.AddrPort()
+	}
+	if ip.Addr().Unmap().Is4() {
+		return "[" + ip.Addr().Unmap().String() + "]"
+	}
+	return "[IPv6:" + ip.Addr().WithZone("").String() + "]"
+}
+
+// deliver hands one mail over to the server, and returns nil only after the server has accepted it.
+// It introduces itself by name. After the end of ctx, deliver does not start to send the mail.
+func (s Server) deliver(ctx context.Context, name string, message *gomail.Msg) error {
+	client, err := s.connect(ctx, name)
 	if err == nil {
-		defer func() { _ = client.CloseWithSMTPClient(connection) }()
-		err = ctx.Err()
+		defer end(client)
+		if err = ctx.Err(); err == nil {
+			err = client.UpdateDeadline(stepTimeout)
+		}
 	}
 	if err != nil {
 		return &deliveryError{stage: "connect", cause: err}
 	}
-	err = client.SendWithSMTPClient(connection, message)
-	if err == nil || message.IsDelivered() {
-		return nil // a later error does not undo the acceptance
+	return send(client, message)
+}
+
+// end ends a connection.
+func end(client *smtp.Client) {
+	if client.Quit() != nil {
+		_ = client.Close()
 	}
-	return sendError(err)
+}
+
+// send hands one mail over on an open connection.
+func send(client *smtp.Client, message *gomail.Msg) error {
+	sender, err := message.GetSender(false)
+	if err != nil {
+		return &deliveryError{stage: "sender", cause: err}
+	}
+	recipients, err := message.GetRecipients()
+	if err != nil {
+		return &deliveryError{stage: "recipient", cause: err}
+	}
+	if err := client.Mail(sender); err != nil {
+		return &deliveryError{stage: "sender", cause: err} // an operator can correct PORTAL_MAIL_FROM
+	}
+	for _, recipient := range recipients {
+		if err := client.Rcpt(recipient); err != nil {
+			return refusedAt("recipient", err)
+		}
+	}
+	content, err := client.Data()
+	if err == nil {
+		if _, err = message.WriteTo(content); err == nil {
+			err = content.Close()
+		}
+	}
+	if err != nil {
+		return refusedAt("content", err)
+	}
+	return nil
+}
+
+// refusedAt returns the error of a mail that the server has refused at a stage.
+func refusedAt(stage string, cause error) error {
+	response, ok := errors.AsType[*textproto.Error](cause)
+	return &deliveryError{stage: stage, cause: cause, permanent: ok && isAboutMailbox(response, stage == "recipient")}
+}
+
+// connect opens a connection and signs in.
+func (s Server) connect(ctx context.Context, name string) (*smtp.Client, error) {
+	t := s.target()
+	client, err := t.dial(ctx, name)
+	if err != nil || t.user == "" {
+		return client, err
+	}
+	left, err := s.offered(client)
+	var refused refusals
+	first := true // on this connection
+	for err == nil && len(left) > 0 {
+		err = t.signIn(client, left[0])
+		response, isRefusal := errors.AsType[*textproto.Error](err)
+		isRefusal = isRefusal && response.Code >= 500 && response.Code != 503
+		switch {
+		case err == nil:
+			s.accepted.Store(int32(slices.Index(mechanisms, left[0]))) //nolint:gosec // one of two
+			return client, nil
+		case isRefusal:
+			refused = append(refused, refusal{left[0], response})
+			left, first, err = left[1:], false, nil
+		case !first:
+			// The server allows a single command AUTH on a connection.
+			_ = client.Close()
+			if client, err = t.dial(ctx, name); err != nil {
+				return nil, err
+			}
+			first = true
+		}
+	}
+	end(client)
+	if err == nil {
+		err = refused
+	}
+	return nil, err
+}
+
+// dial opens a connection with TLS, as the encryption requires. Without a name it introduces itself
+// by its address.
+func (t target) dial(ctx context.Context, name string) (*smtp.Client, error) {
+	dialer := net.Dialer{Timeout: stepTimeout}
+	connection, err := dialer.DialContext(ctx, "tcp", t.address)
+	if err != nil {
+		return nil, err
+	}
+	if err := connection.SetDeadline(time.Now().Add(stepTimeout)); err != nil {
+		_ = connection.Close()
+		return nil, err
+	}
+	name = cmp.Or(name, addressLiteral(connection.LocalAddr()))
+	config := &tls.Config{ServerName: t.host, MinVersion: tls.VersionTLS12}
+	if t.encryption == fromStart {
+		connection = tls.Client(connection, config)
+	}
+	client, err := smtp.NewClient(connection, t.host) // closes the connection after an error
+	if err != nil {
+		return nil, err
+	}
+	if err = client.Hello(name); err == nil {
+		err = t.startTLS(client, config)
+	}
+	if err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// startTLS begins TLS on a connection without it, unless the encryption says otherwise.
+func (t target) startTLS(client *smtp.Client, config *tls.Config) error {
+	offered, _ := client.Extension("STARTTLS")
+	switch {
+	case t.encryption == startTLS && !offered:
+		return errors.New("the SMTP server does not offer STARTTLS")
+	case t.encryption == startTLS, t.encryption == startTLSIfOffered && offered:
+		return client.StartTLS(config)
+	default:
+		return nil
+	}
+}
+
+// mechanisms are the ways to sign in, in order. Both send the password itself, under TLS or to this
+// machine. CRAM-MD5 and NTLM are not among them, because servers offer them without being able to
+// check them.
+var mechanisms = []string{"PLAIN", "LOGIN"}
+
+// offered returns the mechanisms that the server offers, first the one that it has accepted last.
+func (s Server) offered(client *smtp.Client) ([]string, error) {
+	_, offer := client.Extension("AUTH")
+	last := int(s.accepted.Load())
+	var offered []string
+	for i := range mechanisms {
+		mechanism := mechanisms[(last+i)%len(mechanisms)]
+		if slices.ContainsFunc(strings.Fields(offer), func(o string) bool { return strings.EqualFold(o, mechanism) }) {
+			offered = append(offered, mechanism)
+		}
+	}
+	switch {
+	case offer == "":
+		return nil, errors.New("the SMTP server does not offer AUTH, so it takes no user and no password")
+	case len(offered) == 0:
+		return nil, fmt.Errorf("the SMTP server offers AUTH %.100s, and the portal can use %s", offer, strings.Join(mechanisms, " and "))
+	}
+	return offered, nil
+}
+
+// signIn signs in by a mechanism. If the server refuses, the error is a [textproto.Error]. Unlike the
+// method of the client, it does not end the connection then.
+func (t target) signIn(client *smtp.Client, mechanism string) error {
+	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	lines := []string{"AUTH PLAIN " + encode("\x00"+t.user+"\x00"+t.password)}
+	if mechanism == "LOGIN" {
+		lines = []string{"AUTH LOGIN", encode(t.user), encode(t.password)}
+	}
+	for {
+		code, text, err := command(client, lines[0])
+		lines = lines[1:]
+		switch {
+		case err != nil:
+			return err
+		case code == 235:
+			return nil
+		case code == 334 && len(lines) == 0:
+			lines = []string{"*"} // ends the exchange; the server responds 501
+		case code != 334:
+			return &textproto.Error{Code: code, Msg: text}
+		}
+	}
+}
+
+// command sends a line and returns the response.
+func command(client *smtp.Client, line string) (code int, text string, err error) {
+	id, err := client.Text.Cmd("%s", line)
+	if err != nil {
+		return 0, "", err
+	}
+	client.Text.StartResponse(id)
+	defer client.Text.EndResponse(id)
+	return client.Text.ReadResponse(0)
+}
+
+// refusals are the responses of a server that has refused the password in each way that it offers.
+type refusals []refusal
+
+type refusal struct {
+	mechanism string
+	response  *textproto.Error
+}
+
+func (r refusals) Error() string {
+	var texts []string
+	for _, one := range r {
+		texts = append(texts, codes(one.response)+" to AUTH "+one.mechanism)
+	}
+	return "the SMTP server responded " + strings.Join(texts, ", and ")
 }
 
 // deliveryError says why the server has not accepted a mail. Its text contains no email address,
 // because servers repeat addresses in their responses.
 type deliveryError struct {
 	stage     string
-	code      int  // of the server's response; 0 without a response
 	permanent bool // a retry would get the same response
 	cause     error
 }
 
 func (e *deliveryError) Error() string {
-	if e.code != 0 {
-		return fmt.Sprintf("%s: the SMTP server responded %d", e.stage, e.code)
-	}
 	if response, ok := errors.AsType[*textproto.Error](e.cause); ok {
-		return fmt.Sprintf("%s: the SMTP server responded %d", e.stage, response.Code)
+		return fmt.Sprintf("%s: the SMTP server responded %s", e.stage, codes(response))
+	}
+	if _, ok := errors.AsType[textproto.ProtocolError](e.cause); ok {
+		return e.stage + ": the SMTP server responded in another protocol"
 	}
 	return fmt.Sprintf("%s: %v", e.stage, e.cause)
 }
 
-// sendError returns the error of a mail on an open connection.
-func sendError(err error) error {
-	failed, ok := errors.AsType[*gomail.SendError](err)
-	if !ok {
-		return &deliveryError{stage: "send", cause: errors.New("the connection failed")}
+// codes returns the code of a response and its enhanced code if it has one.
+func codes(response *textproto.Error) string {
+	return strings.TrimSpace(strconv.Itoa(response.Code) + " " + enhancedCode(response))
+}
+
+// enhanced matches an enhanced code (RFC 3463) at the beginning of a text, or in the form of qmail.
+var enhanced = regexp.MustCompile(`(?:^|\(#)([245]\.\d{1,3}\.\d{1,3})\b`)
+
+// enhancedCode returns the enhanced code of a response, or "".
+func enhancedCode(response *textproto.Error) string {
+	if match := enhanced.FindStringSubmatch(response.Msg); match != nil {
+		return match[1]
 	}
-	e := &deliveryError{code: failed.ErrorCode(), cause: errors.New("the connection failed")}
-	refused := e.code >= 500 && e.code <= 599
-	switch failed.Reason {
-	case gomail.ErrSMTPRcptTo:
-		e.stage, e.permanent = "recipient", refused
-	case gomail.ErrSMTPData, gomail.ErrSMTPDataClose, gomail.ErrWriteContent:
-		e.stage, e.permanent = "content", refused
-	case gomail.ErrSMTPMailFrom:
-		e.stage = "sender" // an operator can correct PORTAL_MAIL_FROM
+	return ""
+}
+
+// isAboutMailbox reports whether a response says that the recipient's mailbox gets no mail. All
+// other responses can be about the portal, its address or a limit, and an operator or time corrects
+// them: also 5.1.0, 5.1.7 and 5.1.8, with which servers refuse the sender, and 5.2.2, a full
+// mailbox. Without an enhanced code, only 553 to a recipient is clear, because servers respond 550
+// to a client that must not send to others, too.
+func isAboutMailbox(response *textproto.Error, toRecipient bool) bool {
+	if response.Code < 500 {
+		return false
+	}
+	switch enhancedCode(response) {
+	case "5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5", "5.1.6", "5.1.10", "5.2.0", "5.2.1", "5.2.3", "5.2.4":
+		return true
+	case "":
+		return toRecipient && response.Code == 553
 	default:
-		e.stage = "send"
+		return false
 	}
-	return e
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,66 @@ func TestPasswordIsNotSentToAnUnknownServer(t *testing.T) {
 	}
 }
 
+// A server gets the password by PLAIN or LOGIN, whatever else it offers. If it refuses one, it gets
+// the other in the same connection, or in another one if it has ended the first. The next mail
+// begins with what the server has accepted.
+func TestMechanismsAreTriedInOrder(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name      string
+		offered   string
+		accepted  string
+		arguments []string
+		tried     []string // for two mails
+	}{
+		{name: "hashed passwords", offered: "CRAM-MD5 DIGEST-MD5 PLAIN LOGIN", accepted: "PLAIN LOGIN", tried: []string{"PLAIN", "PLAIN"}},
+		{name: "NTLM", offered: "GSSAPI NTLM LOGIN", accepted: "LOGIN", tried: []string{"LOGIN", "LOGIN"}},
+		{name: "small letters", offered: "login", accepted: "LOGIN", tried: []string{"LOGIN", "LOGIN"}},
+		{name: "PLAIN is refused", offered: "LOGIN PLAIN", accepted: "LOGIN", tried: []string{"PLAIN", "LOGIN", "LOGIN"}},
+		{
+			name: "a refusal ends the connection", offered: "LOGIN PLAIN", accepted: "LOGIN", arguments: []string{"--hang-up"},
+			tried: []string{"PLAIN", "LOGIN", "LOGIN"},
+		},
+	} {
+		for _, to := range []struct {
+			host      string
+			arguments []string
+		}{
+			{host: remote, arguments: []string{"--certificate", trusted.sign(t, remote)}},
+			{host: "127.0.0.1"},
+		} {
+			t.Run(test.name+", "+to.host, func(t *testing.T) {
+				t.Parallel()
+				s := newSystem(t, modelstest.SQLiteURL(t))
+				arguments := slices.Concat(to.arguments, test.arguments,
+					[]string{"--password", "a secret", "--offer", test.offered, "--accept", test.accepted})
+				server := mailertest.Start(t, arguments...)
+				for _, email := range []string{"ada@example.com", "bob@example.com"} {
+					s.queue(t, email)
+				}
+				s.run(t, s.Store, "smtp://portal:a%20secret@"+to.host+":"+server.Port)
+				if user := server.Await(2)[1].User; user != "portal" || !slices.Equal(server.Mechanisms(), test.tried) {
+					t.Errorf("user %q, tried %q, want %q", user, server.Mechanisms(), test.tried)
+				}
+			})
+		}
+	}
+}
+
+// A server that takes the password in no way that the portal knows never gets it.
+func TestUnknownMechanismsAreNotTried(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, modelstest.SQLiteURL(t))
+	server := mailertest.Start(t, "--password", "a secret", "--offer", "CRAM-MD5 NTLM")
+	s.queue(t, "ada@example.com")
+	m, _ := s.run(t, s.Store, "smtp://portal:a%20secret@127.0.0.1:"+server.Port)
+	eventually(t, "an attempt fails", func() bool { return m.Stats().Failed > 0 })
+	line := s.log.LineWith("a mail was not sent and will be tried again")
+	if !strings.Contains(line, "offers AUTH CRAM-MD5 NTLM, and the portal can use PLAIN and LOGIN") || len(server.Mechanisms()) > 0 {
+		t.Errorf("tried %q, the log has %s", server.Mechanisms(), line)
+	}
+}
+
 // A server that refuses the password gets no mail, and the log does not have the password.
 func TestRefusedPassword(t *testing.T) {
 	t.Parallel()
@@ -193,7 +254,7 @@ func TestRefusedPassword(t *testing.T) {
 	m, _ := s.run(t, s.Store, "smtp://portal:a%20secret@"+remote+":"+server.Port)
 	eventually(t, "an attempt fails", func() bool { return m.Stats().Failed > 0 })
 	line := s.log.LineWith("a mail was not sent and will be tried again")
-	if !strings.Contains(line, "responded 535") || strings.Contains(s.log.String(), "secret") || s.waiting(t) != 1 {
+	if !strings.Contains(line, "connect: the SMTP server responded 535 5.7.8 to AUTH PLAIN, and 535 5.7.8 to AUTH LOGIN") || strings.Contains(s.log.String(), "secret") || s.waiting(t) != 1 {
 		t.Errorf("%d mails wait, the log has %s", s.waiting(t), line)
 	}
 }

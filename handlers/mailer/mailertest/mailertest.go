@@ -24,7 +24,8 @@ import (
 //go:embed server.py
 var server string
 
-// Server is an SMTP server in a process of its own. Mails to refused@ and later@ are refused. It
+// Server is an SMTP server in a process of its own. It refuses mails to refused@, later@ and
+// addresses such as rcpt-550-5.7.1@ and data-554@, whose responses begin with these codes. It
 // accepts mails to lost@ and then ends the connection without a response.
 type Server struct {
 	*subprocess.Child
@@ -77,12 +78,24 @@ func (s *Server) URL() string { return "smtp://127.0.0.1:" + s.Port }
 // Passwords returns how many passwords the server has received.
 func (s *Server) Passwords() int { return strings.Count(s.errors.String(), "password received") }
 
+// Mechanisms returns the mechanisms with which clients have tried to sign in, in order.
+func (s *Server) Mechanisms() []string {
+	var mechanisms []string
+	for line := range strings.Lines(s.errors.String()) {
+		if mechanism, ok := strings.CutPrefix(strings.TrimSpace(line), "AUTH "); ok {
+			mechanisms = append(mechanisms, mechanism)
+		}
+	}
+	return mechanisms
+}
+
 // Mail is a mail that the server has accepted.
 type Mail struct {
-	From string   // of the envelope
-	To   []string // of the envelope
-	TLS  bool
-	User string // who has signed in to the server
+	From  string   // of the envelope
+	To    []string // of the envelope
+	TLS   bool
+	Hello string // the name by which the client has introduced itself
+	User  string // who has signed in to the server
 
 	Header     mail.Header
 	Subject    string
