@@ -152,8 +152,8 @@ func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes [
 	return codes, err
 }
 
-// recoveryReader maps what users type to the characters of a recovery code.
-var recoveryReader = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
+// recoveryReader maps letters that look like digits to the characters of a recovery code.
+var recoveryReader = strings.NewReplacer("o", "0", "i", "1", "l", "1")
 
 // useRecoveryCode deletes the recovery code of a user and returns how many are left, or nil if the
 // user does not have it.

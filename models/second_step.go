@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 )
@@ -85,7 +84,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 // how the user has signed in, or "" for a wrong code, and how many recovery codes are left after
 // one was used.
 func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (method signInMethod, left *int, err error) {
-	code = strings.Join(strings.Fields(code), "")
+	code = readCode(code)
 	if len(code) > totpCode.Digits.Length() {
 		left, err := useRecoveryCode(ctx, tx, user.ID, code)
 		if err != nil || left == nil {

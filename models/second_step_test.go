@@ -383,6 +383,45 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 	})
 }
 
+// Apps, keyboards and mail programs write codes differently.
+func TestCodesAreReadAsPeopleTypeThem(t *testing.T) {
+	wide := func(code string) string {
+		return strings.Map(func(r rune) rune { return r - '!' + '！' }, code)
+	}
+	arabic := func(code string) string {
+		return strings.Map(func(r rune) rune {
+			if '0' <= r && r <= '9' {
+				return r - '0' + '٠'
+			}
+			return r
+		}, code)
+	}
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		for name, typed := range map[string]func(code string) string{
+			"a space":              func(code string) string { return " " + code[:3] + "\u00a0" + code[3:] + "\n" },
+			"dashes":               func(code string) string { return strings.ReplaceAll(code[:3]+"-"+code[3:], "-", "–") },
+			"full-width digits":    wide,
+			"Arabic digits":        arabic,
+			"a left-to-right mark": func(code string) string { return "\u200e" + code },
+		} {
+			c := f.customer(t)
+			a, session := app{f: f}, f.signedIn(t, c)
+			a.secret = modelstest.Value(f.Credentials.StartTOTP(t.Context(), session))(t)
+			recovery, err := f.Credentials.EnableTOTP(t.Context(), session, typed(a.code(t, 0)), c.actor)
+			if err != nil {
+				t.Errorf("the first code with %s: %v", name, err)
+				continue
+			}
+			f.clock.Advance(time.Minute)
+			for kind, code := range map[string]string{"a code": a.code(t, 0), "a recovery code": recovery[0]} {
+				if _, err := f.secondStep(t, f.firstStep(t, c), typed(code)); err != nil {
+					t.Errorf("%s with %s: %v", kind, name, err)
+				}
+			}
+		}
+	})
+}
+
 func TestAuthenticatorSetUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // maxNameLength is the maximum length of a key's label and of the name of an agent or account, in
@@ -105,6 +107,28 @@ func lowerCase(r rune) rune {
 		return r
 	}
 	return lower
+}
+
+// readCode returns a code, of an app or a recovery code, as the letters and ASCII digits that people
+// type among spaces and dashes, with keyboards of any language.
+func readCode(typed string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.In(r, unicode.L, unicode.Nd) {
+			return -1
+		}
+		return asciiDigit(r)
+	}, norm.NFKC.String(typed))
+}
+
+// asciiDigit returns the ASCII digit of the same value, or the character if it is not a digit.
+// Unicode has digits in runs from 0 to 9.
+func asciiDigit(r rune) rune {
+	for _, run := range unicode.Nd.R16 {
+		if rune(run.Lo) <= r && r <= rune(run.Hi) {
+			return '0' + (r-rune(run.Lo))%10
+		}
+	}
+	return r
 }
 
 // ReadSearch returns a search for labels, emails and addresses without what none of them has, and

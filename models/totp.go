@@ -83,7 +83,7 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 		case tx.Now().Sub(app.CreatedAt) >= totpSetup:
 			return nil, ErrTOTPOff
 		}
-		right, err := acceptTOTP(ctx, tx, c.sealer, app, code)
+		right, err := acceptTOTP(ctx, tx, c.sealer, app, readCode(code))
 		if err != nil {
 			return nil, err
 		}
