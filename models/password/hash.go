@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
 )
 
 // DefaultMemory is the memory in KiB that hashing one password takes. With one pass it is OWASP's
@@ -35,8 +36,25 @@ func (h *Hasher) Absent() string {
 	return encodePHC(h.params, make([]byte, saltLength), make([]byte, hashLength))
 }
 
-// Hash returns the PHC string of a password with a new salt.
-func (t *Turn) Hash(password string) string {
+// forms returns the texts whose hash a typed password may have. The first is the one that new
+// hashes have. Hashes of an older release are of what was typed at the time, so a second one follows
+// if accents can be written differently. The number does not depend on the user.
+func forms(typed string) []string {
+	composed, decomposed := norm.NFC.String(typed), norm.NFD.String(typed)
+	switch {
+	case typed != composed:
+		return []string{composed, typed}
+	case composed != decomposed:
+		return []string{composed, decomposed}
+	}
+	return []string{composed}
+}
+
+// Hash returns the PHC string of a password with a new salt. Passwords that differ only in how
+// accents are written have the same hash.
+func (t *Turn) Hash(password string) string { return t.hash(forms(password)[0]) }
+
+func (t *Turn) hash(password string) string {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt) // never fails (crypto/rand)
 	params := t.hasher.params
@@ -44,14 +62,19 @@ func (t *Turn) Hash(password string) string {
 }
 
 // Matches reports in constant time whether the password has this hash. The result outdated means
-// that the hash does not have the parameters of new hashes.
+// that the hash does not have the parameters of new hashes, or is not of the form that they are of.
 func (t *Turn) Matches(password, phc string) (match, outdated bool, err error) {
 	params, salt, want, err := decodePHC(phc)
 	if err != nil {
 		return false, false, err
 	}
-	got := derive(params, password, salt, uint32(len(want))) //nolint:gosec // the length of a stored hash
-	return subtle.ConstantTimeCompare(got, want) == 1, params != t.hasher.params, nil
+	for i, form := range forms(password) {
+		got := derive(params, form, salt, uint32(len(want))) //nolint:gosec // the length of a stored hash
+		if subtle.ConstantTimeCompare(got, want) == 1 {
+			return true, i > 0 || params != t.hasher.params, nil
+		}
+	}
+	return false, false, nil
 }
 
 // argon2Params are the parameters of argon2id (RFC 9106). Each stored hash contains its own, so

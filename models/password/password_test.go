@@ -53,6 +53,34 @@ func TestPasswordHashWithOtherParameters(t *testing.T) {
 	}
 }
 
+// macOS types accents as characters of their own in places, and other systems do not.
+func TestAccentsMatchInBothForms(t *testing.T) {
+	t.Parallel()
+	const composed, decomposed = "Gr\u00fc\u00dfe aus Z\u00fcrich 2026", "Gru\u0308\u00dfe aus Zu\u0308rich 2026"
+	turn := newTurn(t)
+	for name, hash := range map[string]string{
+		"composed": turn.Hash(composed), "decomposed": turn.Hash(decomposed), "as it was typed": turn.hash(decomposed),
+	} {
+		for _, typed := range []string{composed, decomposed} {
+			right, outdated, err := turn.Matches(typed, hash)
+			if !right || outdated != (name == "as it was typed") || err != nil {
+				t.Errorf("the hash of the password %s, against %+q: %t, outdated %t, %v", name, typed, right, outdated, err)
+			}
+		}
+		if right, _, err := turn.Matches("Gru\u00dfe aus Zurich 2026", hash); right || err != nil {
+			t.Errorf("without accents: %t, %v", right, err)
+		}
+	}
+	for typed, want := range map[string]int{"correct horse": 1, "\u6771\u4eac": 1, composed: 2, decomposed: 2, "\u212bngstr\u00f6m A\u030a": 2, "\u2126": 2} {
+		if got := len(forms(typed)); got != want {
+			t.Errorf("%+q is hashed %d times, want %d", typed, got, want)
+		}
+	}
+	if Problem("re\u0301sume\u0301s dix9") != "" || Problem("re\u0301sume\u0301s dix") == "" {
+		t.Error("the length is not that of the composed characters")
+	}
+}
+
 func TestDamagedPasswordHash(t *testing.T) {
 	t.Parallel()
 	turn := newTurn(t)

@@ -21,6 +21,7 @@ const (
 // Problem returns a message for the user if a new password breaks a rule, or "". A password must
 // not be one of words, such as the user's email and the account's name.
 func Problem(password string, words ...string) string {
+	password = forms(password)[0]
 	switch length := utf8.RuneCountInString(password); {
 	case length < MinLength:
 		return fmt.Sprintf("Password must be at least %d characters long.", MinLength)
@@ -62,7 +63,7 @@ func isSequence(s string) bool { return s != "" && (len(repeatedUnit(s)) < 4 || 
 // isGuess reports whether text is a common password or one of words, without their separators too.
 func isGuess(text string, words []string) bool {
 	return commonPasswords()[text] || text != "" && slices.ContainsFunc(words, func(word string) bool {
-		word = strings.ToLower(word)
+		word = strings.ToLower(forms(word)[0])
 		local, _, _ := strings.Cut(word, "@")
 		return text == word || text == local || text == strings.Join(strings.FieldsFunc(local, isSeparator), "")
 	})
