@@ -53,6 +53,45 @@ func TestContentTypeIsCheckedWithoutItsParameters(t *testing.T) {
 	})
 }
 
+func TestBodiesHaveNoContentCoding(t *testing.T) {
+	eachExchange(t, func(t *testing.T, e *exchangeService) {
+		key, operator := bearer(e.customer.secret), bearer(operatorToken)
+		for _, r := range []struct {
+			method, path string
+			options      []option
+		}{
+			{http.MethodPost, "/api/widget/token", []option{key, jsonBody(agentRequest(e.customer.agent.ID))}},
+			{http.MethodPost, "/api/widget/introspect", []option{key, tokenForm("x")}},
+			{http.MethodPut, "/operator/accounts/" + e.customer.accountID.String(), []option{operator, jsonBody(`{"name": "Acme"}`)}},
+			{http.MethodPost, "/leaks", []option{jsonBody(`{"keys": ["x"]}`)}},
+		} {
+			for _, plain := range []string{"identity", "", "Identity, identity"} {
+				if a := e.send(r.method, r.path, append(r.options, header("Content-Encoding", plain))...); a.status >= http.StatusBadRequest {
+					t.Errorf("%s with the coding %q: %d", r.path, plain, a.status)
+				}
+			}
+			for _, coding := range []string{"gzip", "br", "zstd", "identity, gzip"} {
+				a := e.send(r.method, r.path, append(r.options, header("Content-Encoding", coding))...)
+				a.fails(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE").says("UnsupportedMediaType", "coding").has("Accept-Encoding", "identity")
+			}
+		}
+		trusting := e.trusting(e.rule())
+		encoded, exchanged := e.exchange(exchangeForm(trusting.ID.String(), e.issuer.Token(e.job())), "Content-Encoding: gzip")
+		if encoded.StatusCode != http.StatusUnsupportedMediaType || exchanged.Error != "invalid_request" || encoded.Header.Get("Accept-Encoding") != "identity" {
+			t.Errorf("an exchange: %d %+v", encoded.StatusCode, exchanged)
+		}
+	})
+}
+
+func TestJSONMayBeginWithAByteOrderMark(t *testing.T) {
+	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+		s.post("/api/widget/token", bearer(c.secret), jsonBody("\ufeff"+agentRequest(c.agent.ID))).is(http.StatusOK)
+		s.operate(http.MethodPut, "/operator/accounts/"+c.accountID.String(), "\ufeff"+`{"name": "Acme"}`).is(http.StatusOK)
+		s.post("/leaks", jsonBody("\ufeff"+`{"keys": ["x"]}`)).is(http.StatusAccepted)
+		s.post("/api/widget/token", bearer(c.secret), jsonBody("\ufeff\ufeff"+agentRequest(c.agent.ID))).fails(http.StatusBadRequest, "INVALID_REQUEST")
+	})
+}
+
 // The order is path, method, Content-Type, size, body, agent.
 func TestChecksHaveTheirOrder(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {

@@ -141,7 +141,7 @@ func exchangeErrorOf(err error) exchangeError {
 	switch p.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		e.code, e.retryAfter = unavailableGrant, max(time.Second, p.RetryAfter)
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 		e.code = invalidRequest
 	}
 	return e

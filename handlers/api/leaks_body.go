@@ -39,8 +39,11 @@ const (
 )
 
 // readLeaks returns a body of any type. After using the body, the caller must call release. The
-// error is a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
+// error is a 415 for a content coding, a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
 func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), err error) {
+	if err := middleware.CheckCoding(c); err != nil {
+		return nil, func() {}, err
+	}
 	if c.Request.ContentLength > held.limit {
 		return nil, func() {}, problem.PayloadTooLarge(held.limit)
 	}
@@ -198,7 +201,7 @@ type reportedLeak struct {
 func parseScannerReport(body []byte) (leaks []reportedLeak, err error) {
 	invalid := problem.InvalidRequest(fmt.Sprintf(
 		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", "url": "..."}].`, maxLeaks))
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder := json.NewDecoder(bytes.NewReader(withoutMark(body)))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') || !utf8.Valid(body) {
 		return nil, invalid
 	}
@@ -236,7 +239,7 @@ func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
 	const example = `{"keys": ["nas_..."]}`
 	noObject := problem.InvalidRequest(fmt.Sprintf("The request body is not exactly one JSON object of at most %d fields. Send %s.", maxPublicLeaks, example))
 	noKeys := problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder := json.NewDecoder(bytes.NewReader(withoutMark(body)))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') || !utf8.Valid(body) {
 		return nil, noObject
 	}

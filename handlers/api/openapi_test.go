@@ -102,24 +102,28 @@ func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 
 func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 	for response, sent := range map[string]problem.Problem{
-		"AgentNotAllowed":      problem.AgentNotAllowed(),
-		"AddressNotAllowed":    problem.From(models.ErrAddressNotAllowed),
-		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
-		"AccountNotFound":      problem.From(models.ErrAccountNotFound),
-		"KeyNotFound":          problem.From(models.ErrKeyNotFound),
-		"NotFound":             problem.NotFound(),
-		"MethodNotAllowed":     problem.MethodNotAllowed(),
-		"PayloadTooLarge":      problem.PayloadTooLarge(16 << 10),
-		"UnsupportedMediaType": problem.UnsupportedMediaType("application/json"),
-		"RateLimited":          problem.RateLimited("with this API key", time.Second),
-		"AddressRateLimited":   problem.RateLimited("from this address", time.Second),
-		"Internal":             problem.Internal(nil),
-		"Unavailable":          problem.Unavailable(nil),
+		"AgentNotAllowed":    problem.AgentNotAllowed(),
+		"AddressNotAllowed":  problem.From(models.ErrAddressNotAllowed),
+		"AgentNotFound":      problem.From(models.ErrAgentNotFound),
+		"AccountNotFound":    problem.From(models.ErrAccountNotFound),
+		"KeyNotFound":        problem.From(models.ErrKeyNotFound),
+		"NotFound":           problem.NotFound(),
+		"MethodNotAllowed":   problem.MethodNotAllowed(),
+		"PayloadTooLarge":    problem.PayloadTooLarge(16 << 10),
+		"RateLimited":        problem.RateLimited("with this API key", time.Second),
+		"AddressRateLimited": problem.RateLimited("from this address", time.Second),
+		"Internal":           problem.Internal(nil),
+		"Unavailable":        problem.Unavailable(nil),
 	} {
 		for name := range description(t).Components.Responses[response].Value.Content["application/json"].Examples {
 			if got := exampleMessage(t, response, name); got != sent.Message {
 				t.Errorf("%s: the example %s says %q, and %q is sent", response, name, got, sent.Message)
 			}
+		}
+	}
+	for name, sent := range map[string]problem.Problem{"json": problem.UnsupportedMediaType("application/json"), "coding": problem.UnsupportedCoding()} {
+		if got := exampleMessage(t, "UnsupportedMediaType", name); got != sent.Message {
+			t.Errorf("the example %s says %q, and %q is sent", name, got, sent.Message)
 		}
 	}
 }

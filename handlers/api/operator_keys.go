@@ -86,7 +86,7 @@ func (o *object) restrict() func(*models.Restrictions) {
 	if o.has("expiresAt") {
 		var expiry *time.Time
 		if o.fields["expiresAt"] != nil {
-			at, err := time.Parse(time.RFC3339, o.text("expiresAt"))
+			at, err := parseTime(o.text("expiresAt"))
 			if err != nil {
 				o.refuse("The field expiresAt is neither null nor a time such as 2027-01-31T00:00:00Z.")
 			}

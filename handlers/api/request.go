@@ -11,11 +11,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
 )
@@ -31,7 +33,7 @@ const (
 )
 
 // readBody returns the body of a request with the Content-Type mediaType, with any parameters, or
-// else a 415 for another type, a 413 for a body over maxBody, or a 400 for a truncated body.
+// else a 415 for another type or a content coding, a 413 for a body over maxBody, or a 400 for a truncated body.
 func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 	types := c.Request.Header.Values("Content-Type")
 	if len(types) != 1 {
@@ -46,9 +48,12 @@ func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 	return readAll(c, maxBody)
 }
 
-// readAll returns the body of a request, or a 413 for a body over the limit, or a 400 for a
-// truncated body.
+// readAll returns the body of a request, or a 415 for a content coding, a 413 for a body over the
+// limit, or a 400 for a truncated body.
 func readAll(c *gin.Context, limit int64) (body []byte, err error) {
+	if err := middleware.CheckCoding(c); err != nil {
+		return nil, err
+	}
 	length := c.Request.ContentLength
 	if length > limit {
 		return nil, problem.PayloadTooLarge(limit)
@@ -101,6 +106,7 @@ func readObject(c *gin.Context, example string) *object {
 }
 
 func parseObject(body []byte, example string) *object {
+	body = withoutMark(body)
 	o := &object{example: example}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -110,6 +116,10 @@ func parseObject(body []byte, example string) *object {
 	}
 	return o
 }
+
+// withoutMark returns JSON without the byte order mark before it, which RFC 8259 lets a reader
+// ignore.
+func withoutMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
 
 // refuse sets the error to a 400. An earlier error stays.
 func (o *object) refuse(message string) {
@@ -166,6 +176,11 @@ func (o *object) truth(name string) *bool {
 		o.refuse("The field " + name + " is neither true nor false.")
 	}
 	return &truth
+}
+
+// parseTime parses a time (RFC 3339, which allows small letters too).
+func parseTime(text string) (time.Time, error) {
+	return time.Parse(time.RFC3339, strings.ToUpper(text))
 }
 
 // readPage returns the page that the query parameters limit and after select, or a 400 if one of

@@ -384,3 +384,16 @@ func damageSQLite(t *testing.T, databaseURL string) {
 		UPDATE sqlite_schema SET sql = '-' || sql WHERE name = 'accounts';
 		PRAGMA schema_version = 1000`)
 }
+
+func TestFormsHaveNoContentCoding(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	c := s.customer(t)
+	for _, v := range []*visitor{c.visitor, s.visitor(t)} {
+		v.headers = []string{"Content-Encoding: gzip"}
+		page := v.post("/login", url.Values{"email": {c.email}, "password": {password}}).is(http.StatusUnsupportedMediaType)
+		if got := page.header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("Accept-Encoding %q", got)
+		}
+	}
+	c.post("/api-keys", url.Values{"label": {"x"}}).is(http.StatusUnsupportedMediaType)
+}

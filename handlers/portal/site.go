@@ -87,6 +87,9 @@ const (
 // parseForm reads the form before the handler runs. Otherwise the fields of an unreadable form
 // would seem empty.
 func parseForm(c *gin.Context) error {
+	if err := middleware.CheckCoding(c); err != nil {
+		return err
+	}
 	limit := int64(maxVisitorForm)
 	if _, signedIn := c.Get(sessionContextKey); signedIn {
 		limit = maxForm

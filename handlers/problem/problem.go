@@ -152,6 +152,15 @@ func UnsupportedMediaType(want string) Problem {
 	}
 }
 
+// UnsupportedCoding returns a 415 for a body that is compressed. The caller sets the Accept-Encoding
+// header.
+func UnsupportedCoding() Problem {
+	return Problem{
+		Status: http.StatusUnsupportedMediaType, Code: CodeUnsupportedMediaType,
+		Message: "The body has a Content-Encoding. Send it as it is, without compression.",
+	}
+}
+
 // RateLimited returns a 429 for a caller whose next request is allowed after wait. The phrase
 // in the message that names the limit is which, such as "with this API key". The caller sets the
 // RateLimit and RateLimit-Policy headers.
