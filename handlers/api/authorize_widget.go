@@ -119,19 +119,18 @@ func (w *widgetTokens) checkLimited(c *gin.Context, claims widget.Claims) error 
 
 // widgetToken returns the token in the Authorization header. Without this header it returns the
 // query parameter access_token (RFC 6750, section 2.3) of the request or, if it has none, of the
-// original URL: a browser cannot set headers on a WebSocket. If there is not exactly one token, or
-// it is an API key, it returns a 401.
+// original URL: a browser cannot set headers on a WebSocket. So it does for a header with another
+// scheme, such as the password of a site, which a browser sends by itself. If there is not exactly
+// one token, or it is an API key, it returns a 401.
 func widgetToken(r *http.Request) (string, error) {
-	var tokens []string
-	if len(r.Header.Values("Authorization")) > 0 {
+	tokens := tokensInURL(r)
+	if len(r.Header.Values("Authorization")) > 0 && (len(tokens) == 0 || !otherScheme(r.Header)) {
 		token, err := bearer(r.Header)
 		if err != nil {
 			return "", problem.Unauthorized(problem.ReasonTokenInvalid,
 				"The Authorization header is not exactly one Bearer token. "+howToSendToken)
 		}
 		tokens = []string{token}
-	} else {
-		tokens = tokensInURL(r)
 	}
 	switch {
 	case len(tokens) == 0:
@@ -143,6 +142,14 @@ func widgetToken(r *http.Request) (string, error) {
 			"This is an API key, not a widget token. Exchange it for a token at /api/widget/token.")
 	}
 	return tokens[0], nil
+}
+
+// otherScheme reports whether the one Authorization header has credentials that are no Bearer
+// token.
+func otherScheme(h http.Header) bool {
+	values := h.Values("Authorization")
+	scheme, credentials, _ := strings.Cut(values[0], " ")
+	return len(values) == 1 && credentials != "" && !strings.EqualFold(scheme, "Bearer")
 }
 
 // tokensInURL returns the tokens in the first URL that has any: that of the request, or that of a

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -91,9 +90,13 @@ func (q *reportQuery) time(name string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339, text)
+	at, err := parseTime(text)
 	if err != nil {
-		q.refuse(name, "a time such as 2026-11-22T09:30:00Z")
+		want := "a time such as 2026-11-22T09:30:00Z"
+		if _, err := parseTime(strings.Replace(text, " ", "+", 1)); err == nil {
+			want += ". In a URL, + is a space: write %2B"
+		}
+		q.refuse(name, want)
 	}
 	if epoch := time.Unix(0, 0); at.Before(epoch) {
 		at = epoch
@@ -123,7 +126,7 @@ func sendReport[E any](c *gin.Context, name string, elements []E, next string) e
 		}
 	}
 	c.Header("Vary", "Accept")
-	if !acceptsLines(c.Request.Header.Values("Accept")) {
+	if !acceptsLines(middleware.AcceptedBy(c.Request)) {
 		body := map[string]any{name: elements, "next": nil}
 		if next != "" {
 			body["next"] = next
@@ -147,13 +150,10 @@ func sendReport[E any](c *gin.Context, name string, elements []E, next string) e
 	return nil
 }
 
-// acceptsLines reports whether the client asks for one element a line.
-func acceptsLines(accept []string) bool {
-	for _, value := range strings.Split(strings.Join(accept, ","), ",") {
-		if media, parameters, err := mime.ParseMediaType(value); err == nil && media == lines {
-			q, err := strconv.ParseFloat(parameters["q"], 64)
-			return parameters["q"] == "" || err == nil && q > 0
-		}
-	}
-	return false
+// acceptsLines reports whether the client asks for one element a line: it must name the type, and
+// accept it at least as much as JSON.
+func acceptsLines(accepted middleware.Accepted) bool {
+	asLines, named := accepted.Quality(lines)
+	asJSON, _ := accepted.Quality(jsonType)
+	return named && asLines > 0 && asLines >= asJSON
 }

@@ -126,6 +126,24 @@ func TestActivityReport(t *testing.T) {
 			t.Errorf("lines %s", lines.body)
 		}
 		lines.has("Link", "</api/activity?after="+all.Activities[0].ID.String()+"&limit=1>; rel=\"next\"")
+		for accept, want := range map[string]string{
+			"application/json;q=0.5, application/x-ndjson;q=0.4": "application/json; charset=utf-8",
+			"application/x-ndjson;q=0.4, application/json;q=0.5": "application/json; charset=utf-8",
+			"application/x-ndjson;q=0":                           "application/json; charset=utf-8",
+			"*/*":                                                "application/json; charset=utf-8",
+			"application/*":                                      "application/json; charset=utf-8",
+			"application/json, application/x-ndjson":             "application/x-ndjson",
+			"application/x-ndjson;q=0.9, */*;q=0.1":              "application/x-ndjson",
+			"application/json;q=0.4, application/x-ndjson;q=0.5": "application/x-ndjson",
+			"Application/X-NDJSON":                               "application/x-ndjson",
+		} {
+			s.get("/api/activity?limit=1", bearer(reports), header("Accept", accept)).is(http.StatusOK).has("Content-Type", want)
+		}
+		for _, query := range []string{"from=2026-01-01t00:00:00z", "from=2026-01-01T02:00:00%2B02:00", "from=2026-01-01T00:00:00-02:00"} {
+			s.get("/api/activity?"+query, bearer(reports)).is(http.StatusOK)
+		}
+		unescaped := s.get("/api/activity?from=2026-01-01T00:00:00+02:00", bearer(reports))
+		unescaped.fails(http.StatusBadRequest, "INVALID_REQUEST").says("InvalidRequest", "unescaped")
 		for _, query := range []string{"limit=0", "limit=1001", "after=x", "after=", "from=yesterday", "to=1", "from=2026-01-01T00:00:00Z&from=2026-01-01T00:00:00Z"} {
 			s.get("/api/activity?"+query, bearer(reports)).fails(http.StatusBadRequest, "INVALID_REQUEST")
 		}

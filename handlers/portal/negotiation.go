@@ -2,11 +2,10 @@ package portal
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
-	"github.com/munnerz/goautoneg"
 
+	"portal/handlers/middleware"
 	"portal/templates"
 )
 
@@ -32,21 +31,8 @@ func sendMarkdown(c *gin.Context, markdown func() ([]byte, error)) error {
 // section 12.5.1). If it accepts both equally, it must name Markdown, because browsers and curl
 // accept everything.
 func prefersMarkdown(c *gin.Context) bool {
-	ranges := goautoneg.ParseAccept(strings.Join(c.Request.Header.Values("Accept"), ","))
-	markdown, named := quality(ranges, "markdown")
-	html, _ := quality(ranges, "html")
+	accepted := middleware.AcceptedBy(c.Request)
+	markdown, named := accepted.Quality("text/markdown")
+	html, _ := accepted.Quality("text/html")
 	return markdown > html || named && markdown == html && markdown > 0
-}
-
-// quality returns how much a client accepts text of a subtype, and whether it names the subtype.
-// The most specific range decides.
-func quality(ranges []goautoneg.Accept, subtype string) (q float64, named bool) {
-	for i, media := range []string{"text/" + subtype, "text/*", "*/*"} {
-		for _, r := range ranges {
-			if strings.EqualFold(r.Type+"/"+r.SubType, media) {
-				return r.Q, i == 0
-			}
-		}
-	}
-	return 0, false
 }
