@@ -154,7 +154,7 @@ func TestActivitiesAreKeptFor400Days(t *testing.T) {
 		if _, err := f.db.ExecContext(t.Context(), "DELETE FROM activities WHERE at > ?", f.clock.Now().Add(-398*models.Day-time.Hour)); err == nil {
 			t.Error("the database deletes activities of 398 days")
 		}
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		if n := len(f.activities(t, c)); n != 2 {
 			t.Errorf("%d activities are left, want 2", n)
 		}

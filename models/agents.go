@@ -311,9 +311,9 @@ type agentUse struct {
 	UsedAt   time.Time
 }
 
-// flush writes nothing for keys that were deleted and agents that were removed after their last
+// Flush writes nothing for keys that were deleted and agents that were removed after their last
 // use.
-func (a *Agents) flush(ctx context.Context) error {
+func (a *Agents) Flush(ctx context.Context) error {
 	return failed("write when agents were last used", a.uses.flush(ctx, func(ctx context.Context, seen []lastSeenRow) error {
 		return a.db.inBackground(ctx, func(ctx context.Context, tx Tx) error { return writeAgentUses(ctx, tx, seen) })
 	}))

@@ -93,7 +93,7 @@ func TestAgentIsPutWhileItIsRemoved(t *testing.T) {
 		agent := f.agent(t, c)
 		removed := make(chan error, 1)
 		remove := func() { removed <- errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) }
-		store := f.Watched(&beforeStatements{do: func(statement string, begun int) {
+		store := f.WithQueryHook(&beforeStatements{do: func(statement string, begun int) {
 			switch {
 			case statement == "BEGIN" && begun%2 == 0:
 				must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
@@ -313,7 +313,7 @@ func TestAgentsThatAKeyUsed(t *testing.T) {
 			t.Errorf("another account sees %v", used)
 		}
 		f.clock.Advance(60 * models.Day)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 1, "SELECT count(*) FROM api_key_agents")
 	})
 }
@@ -330,7 +330,7 @@ func TestUsesThatAreWrittenMeanwhileAreRead(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
 		agent := f.agent(t, c)
-		store := f.Watched(after(func() { must(t, f.FlushLastSeen(ctx)) }))
+		store := f.WithQueryHook(after(func() { must(t, f.FlushLastSeen(ctx)) }))
 		store.Agents.Used(c.ID, agent.ID, key.ID)
 		if used := modelstest.Value(store.Agents.UsedBy(ctx, c.ID, key.ID))(t); !used[agent.ID].Equal(f.clock.Now()) {
 			t.Errorf("used %v", used)
@@ -390,7 +390,7 @@ func TestManyUsesOfAgentsAreWritten(t *testing.T) {
 		var batches atomic.Int32
 		failing, cancel := context.WithCancel(ctx)
 		cancel()
-		watched := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
+		watched := f.WithQueryHook(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
 			if strings.HasPrefix(event.Query, "INSERT INTO \"api_key_agents\"") && batches.Add(1) > 3 {
 				return failing
 			}
@@ -432,7 +432,7 @@ func BenchmarkFlushOfUses(b *testing.B) {
 			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
 			must(b, errOf(f.db.NewInsert().Model(&account).Exec(b.Context())))
 			// No flush in the background.
-			s := f.Watched(before(func(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }))
+			s := f.WithQueryHook(before(func(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }))
 			s.Agents.OwnUses()
 			agents := f.manyAgents(b, account.ID)
 			var before, after runtime.MemStats

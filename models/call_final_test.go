@@ -191,7 +191,7 @@ func TestImpossibleTimesOfCalls(t *testing.T) {
 		l.server.Set(map[livekit.Room]int{old: 1})
 		eventually(t, "the list begins the call", func() bool {
 			l.exec(t, "UPDATE call_rounds SET listed_at = NULL, lease_until = checked_at")
-			must(t, errOf(l.RunRound(ctx)))
+			must(t, errOf(l.Calls.RunRound(ctx, true)))
 			return l.count(t, "SELECT count(*) FROM calls WHERE room_id = ? AND started_at > ?", old.ID, now.Add(-time.Minute)) == 1
 		})
 	})

@@ -67,7 +67,7 @@ func (c *Calls) runRegularly(ctx context.Context) {
 		case <-c.wake:
 			early = true
 		}
-		ran, err := c.runRound(ctx, early)
+		ran, err := c.RunRound(ctx, early)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -86,9 +86,9 @@ func (c *Calls) runRegularly(ctx context.Context) {
 	}
 }
 
-// runRound runs a round if one is due, or if early, and reports whether it did. While LiveKit lists
+// RunRound runs a round if one is due, or if early, and reports whether it did. While LiveKit lists
 // its rooms, which can take long, calls that may not go on are ended.
-func (c *Calls) runRound(ctx context.Context, early bool) (ran bool, err error) {
+func (c *Calls) RunRound(ctx context.Context, early bool) (ran bool, err error) {
 	started := time.Now()
 	round, due, err := c.beginRound(ctx, early)
 	if err != nil || !due {

@@ -274,7 +274,7 @@ func (l *roomLists) list(t *testing.T, after time.Duration, visitors map[int]int
 		now := time.Now().UTC()
 		l.exec(t, "UPDATE call_rounds SET listed_at = ?, due_at = ?, lease_until = ?, epoch = (SELECT value FROM auth_epoch)",
 			now.Add(-after), now.Add(time.Hour), now.Add(time.Hour))
-		return modelstest.Value(l.RunRound(t.Context()))(t)
+		return modelstest.Value(l.Calls.RunRound(t.Context(), true))(t)
 	})
 }
 
@@ -377,7 +377,7 @@ func TestOnlyWithdrawnAccessListsRooms(t *testing.T) {
 		c := l.fixture.customer(t)
 		key, _ := l.fixture.key(t, c)
 		agent := l.fixture.agent(t, c)
-		if ran := modelstest.Value(l.RunDueRound(ctx))(t); ran || l.server.Requests() != before {
+		if ran := modelstest.Value(l.Calls.RunRound(ctx, false))(t); ran || l.server.Requests() != before {
 			t.Errorf("%d lists because of something new", l.server.Requests()-before)
 		}
 		for name, withdraw := range map[string]func() error{
@@ -750,10 +750,10 @@ func TestRoundsDoNotGrowWithRevocations(t *testing.T) {
 		f := newFixture(t, databaseURL, models.Options{LiveKit: server.Portal(), Now: time.Now})
 		count := func() int {
 			seen := &queryLog{}
-			store := f.Watched(seen)
+			store := f.WithQueryHook(seen)
 			eventually(t, "a round runs", func() bool {
 				seen.all = nil
-				return modelstest.Value(store.RunRound(t.Context()))(t)
+				return modelstest.Value(store.Calls.RunRound(t.Context(), true))(t)
 			})
 			return len(seen.all)
 		}
@@ -805,7 +805,7 @@ func BenchmarkRound(b *testing.B) {
 				b.StopTimer()
 				must(b, errOf(f.db.ExecContext(ctx, "UPDATE call_rounds SET listed_at = NULL, lease_until = checked_at")))
 				b.StartTimer()
-				if !modelstest.Value(f.RunRound(ctx))(b) {
+				if !modelstest.Value(f.Calls.RunRound(ctx, true))(b) {
 					b.Fatal("another round is running")
 				}
 			}

@@ -137,7 +137,7 @@ func TestRequestForANewEmailEnds(t *testing.T) {
 			}
 		}
 		f.clock.Advance(31 * time.Minute)
-		must(t, f.Purge(ctx))
+		must(t, f.Erasures.Purge(ctx))
 		f.checkCount(t, 0, "SELECT count(*) FROM email_changes")
 	})
 }
@@ -148,7 +148,7 @@ func TestResetLinkForAnOldEmailEndsWithAConcurrentChange(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		must(t, f.Credentials.RequestPasswordReset(ctx, c.user.Email, browser))
 		var sending sync.WaitGroup
-		changing := f.Watched(&afterDelete{table: "password_reset_links", do: func() {
+		changing := f.WithQueryHook(&afterDelete{table: "password_reset_links", do: func() {
 			sending.Go(func() {
 				mail, token, err := f.Outbox.Claim(ctx)
 				if !errors.Is(err, models.ErrNoMail) {

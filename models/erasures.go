@@ -19,14 +19,15 @@ import (
 // which nobody sees the data any more, and is then finished in batches: by the caller, or by any
 // instance after a crash or a restore.
 type Erasures struct {
-	db     *DB
-	people *People
-	wake   chan struct{} // has an element if an erasure is to be finished in the background
-	busy   chan struct{} // has an element while a caller of Finish is at work
+	db          *DB
+	people      *People
+	sessionIdle time.Duration // the idle limit of a session, for the purge
+	wake        chan struct{} // has an element if an erasure is to be finished in the background
+	busy        chan struct{} // has an element while a caller of Finish is at work
 }
 
-func newErasures(db *DB, people *People) *Erasures {
-	return &Erasures{db: db, people: people, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
+func newErasures(db *DB, people *People, sessionIdle time.Duration) *Erasures {
+	return &Erasures{db: db, people: people, sessionIdle: sessionIdle, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 }
 
 // due receives when an erasure is to be finished in the background.

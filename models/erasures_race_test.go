@@ -60,7 +60,7 @@ func TestErasedAccountStaysErased(t *testing.T) {
 		f.briefly(t, models.Options{}, left.remember)
 		left.begin(t, f)
 		written := false
-		erasing := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
+		erasing := f.WithQueryHook(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
 			if !written && strings.Contains(event.Query, "DELETE FROM exchanges") {
 				written = true
 				f.briefly(t, models.Options{}, left.remember)

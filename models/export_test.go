@@ -19,9 +19,6 @@ import (
 // DefaultPasswordMemory is [password.DefaultMemory]. Tests have a constant named password.
 const DefaultPasswordMemory = password.DefaultMemory
 
-// Purge deletes expired rows, as the store does each hour.
-func (s *Store) Purge(ctx context.Context) error { return purge(ctx, s.db, s.options.SessionIdle) }
-
 // PurgeRegularly purges after a delay, as the store does after its start.
 func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
 	s.purgeRegularly(ctx, delay)
@@ -32,14 +29,11 @@ func (s *Store) WarnOfClock(ctx context.Context) error { return s.db.warnOfClock
 
 // FlushLastSeen writes when sessions were last seen and when agents were last used.
 func (s *Store) FlushLastSeen(ctx context.Context) error {
-	return errors.Join(s.Sessions.flush(ctx), s.Agents.flush(ctx))
+	return errors.Join(s.Sessions.flush(ctx), s.Agents.Flush(ctx))
 }
 
-// FlushRefusals writes the refused requests that wait, and WaitingRefusals is their number.
-func (s *Store) FlushRefusals(ctx context.Context) error { return s.Keys.flushRefusals(ctx) }
-
-// WaitingRefusals is like FlushRefusals.
-func (s *Store) WaitingRefusals() int { return s.Keys.refusals.all }
+// WaitingRefusals is the number of refused requests that wait for a flush.
+func (k *Keys) WaitingRefusals() int { return k.refusals.all }
 
 // MaxSeen is the number of uses of agents that wait for a flush.
 const MaxSeen = maxSeen
@@ -49,20 +43,6 @@ func (a *Agents) Waiting() int { return len(a.uses.rows()) }
 
 // OwnUses gives the store a memory of its own, which no other store writes in the background.
 func (a *Agents) OwnUses() { a.uses = newLastSeenBuffer() }
-
-// RunRound runs a round of calls, unless another one is running or has just ended, and reports
-// whether it did.
-func (s *Store) RunRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, true) }
-
-// RunDueRound is [Store.RunRound] for a round that is due.
-func (s *Store) RunDueRound(ctx context.Context) (bool, error) { return s.Calls.runRound(ctx, false) }
-
-// Watched returns the store with a hook that sees every statement.
-func (s *Store) Watched(hook bun.QueryHook) *Store {
-	db := *s.db
-	db.DB, db.api = db.WithQueryHook(hook), db.api.WithQueryHook(hook)
-	return newStore(&db, s.usage, s.API.authn, s.Webhooks.sealer, s.memory, s.options)
-}
 
 // TakeConnections takes all connections of the portal's pool until the returned function is called.
 func (s *Store) TakeConnections(ctx context.Context) (release func(), err error) {
@@ -84,9 +64,6 @@ func (s *Store) TakeConnections(ctx context.Context) (release func(), err error)
 
 // HashEmail returns the hash by which users are looked up.
 func HashEmail(email string) []byte { return hashEmail(email) }
-
-// Reseal encrypts secrets of a previous key with the current one, as the store does each hour.
-func (s *Store) Reseal(ctx context.Context) error { return s.Credentials.resealTOTP(ctx) }
 
 // Recorded returns the actions whose consequences are known.
 func Recorded() []Action { return slices.Sorted(maps.Keys(consequences)) }

@@ -132,7 +132,7 @@ func TestMailsWithInvitationsAreLimited(t *testing.T) {
 			t.Error("an hour later: not mailed")
 		}
 		f.clock.Advance(time.Hour + time.Second)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM recent_mails")
 	})
 }

@@ -116,7 +116,7 @@ func TestInvitationEnds(t *testing.T) {
 		}
 		f.invite(t, c, expired.Email, models.RoleMember) // replaces the expired one
 		f.clock.Advance(8 * models.Day)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM invitations")
 	})
 }

@@ -44,7 +44,7 @@ func TestLastRefusalsOfAKeyAreKept(t *testing.T) {
 		}
 		noteRefusals(f.Store, c, key.ID, 1, 3)
 		lasts(3, 3) // unwritten
-		must(t, f.FlushRefusals(t.Context()))
+		must(t, f.Keys.FlushRefusals(t.Context()))
 		lasts(3, 3)
 		f.clock.Advance(time.Second)
 		// Of another instance, which stops.
@@ -52,7 +52,7 @@ func TestLastRefusalsOfAKeyAreKept(t *testing.T) {
 		f.clock.Advance(time.Second)
 		noteRefusals(f.Store, c, key.ID, 44, 60)
 		lasts(103, 50)
-		must(t, f.FlushRefusals(t.Context()))
+		must(t, f.Keys.FlushRefusals(t.Context()))
 		lasts(103, 50)
 		f.checkCount(t, 50, "SELECT count(*) FROM api_key_refusals")
 		if len(f.noted(t, other, key)) != 0 {
@@ -64,7 +64,7 @@ func TestLastRefusalsOfAKeyAreKept(t *testing.T) {
 			t.Errorf("after 7 days: %v", ids)
 		}
 		f.clock.Advance(time.Second)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM api_key_refusals")
 	})
 }
@@ -77,13 +77,13 @@ func TestRefusalsAreBounded(t *testing.T) {
 		for range 2000 {
 			noteRefusals(f.Store, c, uuid.New(), 1, 60)
 		}
-		if waiting := f.WaitingRefusals(); waiting != 10*models.MaxKeyRefusals {
+		if waiting := f.Keys.WaitingRefusals(); waiting != 10*models.MaxKeyRefusals {
 			t.Errorf("%d refusals wait", waiting)
 		}
 		key, _ := f.key(t, other)
 		noteRefusals(f.Store, other, key.ID, 1, 60)
-		must(t, f.FlushRefusals(t.Context()))
-		if waiting := f.WaitingRefusals(); waiting != 0 {
+		must(t, f.Keys.FlushRefusals(t.Context()))
+		if waiting := f.Keys.WaitingRefusals(); waiting != 0 {
 			t.Errorf("%d refusals wait after the flush", waiting)
 		}
 		f.checkCount(t, 50, "SELECT count(*) FROM api_key_refusals")

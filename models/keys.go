@@ -38,8 +38,8 @@ func newKeys(db *DB, recorder *usage.Recorder, o KeyOptions) *Keys {
 	}
 }
 
-// flushRefusals writes the refused requests that wait.
-func (k *Keys) flushRefusals(ctx context.Context) error { return k.refusals.flush(ctx) }
+// FlushRefusals writes the refused requests that wait.
+func (k *Keys) FlushRefusals(ctx context.Context) error { return k.refusals.flush(ctx) }
 
 // Active returns the account's active keys, the newest first. Expired keys are not active.
 func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {

@@ -94,7 +94,7 @@ func TestOutboxIsBounded(t *testing.T) {
 		f.key(t, f.customer(t))
 		f.checkCount(t, 201, "SELECT count(*) FROM outbox")
 		f.clock.Advance(74 * time.Hour)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM outbox")
 	})
 }
@@ -184,7 +184,7 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 			checkError(t, name, use(token), models.ErrMailLinkInvalid)
 		}
 		f.clock.Advance(31 * time.Minute)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM password_reset_links")
 	})
 }

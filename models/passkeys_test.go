@@ -54,7 +54,7 @@ func TestPasskeySignsIn(t *testing.T) {
 			}
 		}
 		f.clock.Advance(3 * models.ChallengeLife)
-		must(t, f.Purge(ctx))
+		must(t, f.Erasures.Purge(ctx))
 		f.checkCount(t, 0, "SELECT count(*) FROM used_challenges")
 	})
 }

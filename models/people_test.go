@@ -305,12 +305,12 @@ func TestRemovedUsersArePurged(t *testing.T) {
 		}
 		users := func() int { return f.count(t, "SELECT count(*) FROM users WHERE account_id = ?", c.ID) }
 		f.clock.Advance(400 * models.Day)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		if n := users(); n != 3 {
 			t.Errorf("%d users are left while activities are kept, want 3", n)
 		}
 		f.clock.Advance(time.Hour)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		if n := users(); n != 2 {
 			t.Errorf("%d users are left, want the owner and the creator of a key", n)
 		}

@@ -42,7 +42,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		seen := &queryLog{}
 		f.Store = f.open(t, models.Options{Mail: true, LiveKit: modelstest.LiveKit(t).Portal(), Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
-		f.useEverything(t, f.Watched(seen))
+		f.useEverything(t, f.WithQueryHook(seen))
 		if len(seen.all) < 60 {
 			t.Errorf("only %d statements", len(seen.all))
 		}
@@ -74,7 +74,7 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		f.exec(t, "INSERT INTO api_key_last_uses (api_key_id, hour, requests) SELECT id, ?, 1 FROM api_keys", hour)
 		f.exec(t, "INSERT INTO api_key_daily_usage (api_key_id, day, requests) SELECT id, ?, 1 FROM api_keys", hour.Truncate(models.Day))
 		seen := &queryLog{}
-		s := f.Watched(seen)
+		s := f.WithQueryHook(seen)
 		report := modelstest.Value(s.Keys.AccountUsage(ctx, c.ID, models.Days(90)))(t)
 		if len(report) != models.MaxUsageKeys || report[0].ID != active.ID {
 			t.Errorf("%d keys, the first one is %s", len(report), report[0].Label)
@@ -91,7 +91,7 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		page := modelstest.Value(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100}))(t)
 		must(t, errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100, After: page[99].Place(), Until: f.clock.Now()})))
 		must(t, errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100, KeyID: active.ID})))
-		must(t, s.Purge(ctx))
+		must(t, s.Erasures.Purge(ctx))
 		for _, statement := range seen.all {
 			if n := f.keysRead(t, statement); n > models.MaxUsageKeys+1 {
 				t.Errorf("it reads %d keys: %s", n, statement)
@@ -106,7 +106,7 @@ func TestCallsOfAKeyWithAnAgentHaveAnIndex(t *testing.T) {
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	seen := &queryLog{}
 	page := models.CallPage{AccountID: newID(), KeyID: newID(), AgentID: newID(), Limit: 10}
-	must(t, errOf(f.Watched(seen).Calls.List(t.Context(), page)))
+	must(t, errOf(f.WithQueryHook(seen).Calls.List(t.Context(), page)))
 	if plan := f.sqlitePlan(t, seen.all[0]); !strings.Contains(plan[0], "calls_agent_key (agent_id=? AND api_key_id=?)") {
 		t.Errorf("the plan is %q", plan)
 	}
@@ -144,7 +144,7 @@ func TestClaimsDoNotLookAtIdleEndpoints(t *testing.T) {
 		claim := func(want models.Endpoint, turn models.Turn) {
 			t.Helper()
 			seen.all = nil
-			content, err := s.Watched(seen).Webhooks.Claim(ctx, turn)
+			content, err := s.WithQueryHook(seen).Webhooks.Claim(ctx, turn)
 			if err != nil || content.EndpointID != want.ID {
 				t.Errorf("claimed for %s, want %s, error %v", content.EndpointID, want.ID, err)
 			}
@@ -302,7 +302,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, s.Calls.Report(ctx, event))
 	eventually(t, "a round runs", func() bool {
 		f.exec(t, "UPDATE call_rounds SET listed_at = NULL")
-		return modelstest.Value(s.RunRound(ctx))(t)
+		return modelstest.Value(s.Calls.RunRound(ctx, true))(t)
 	})
 	replacement := form("rotated")
 	replacement.Replaces = key.ID
@@ -357,7 +357,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		s.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, session.ID, c.actor),
 		s.Sessions.Revoke(ctx, c.ID, c.user.ID, session.ID, c.actor),
 		s.People.Remove(ctx, c.ID, invited.ID, c.actor),
-		s.Purge(ctx),
+		s.Erasures.Purge(ctx),
 	} {
 		checkError(t, "a method", err, nil)
 	}

@@ -30,14 +30,14 @@ type expiredRows struct {
 	args       []any
 }
 
-// purge deletes old activities, calls, usage rows, sources and exchanges of keys, used tokens that
+// Purge deletes old activities, calls, usage rows, sources and exchanges of keys, used tokens that
 // have expired, expired and idle sessions, pending sign-ins, links, invitations, set-ups of
 // authenticator apps, removed webhooks, old mails, old sign-in failures, and users who were removed
 // long ago.
-func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
-	now := db.Now()
+func (e *Erasures) Purge(ctx context.Context) error {
+	now := e.db.Now()
 	// Another instance may not have written a later use of the session yet.
-	idle := now.Add(-sessionIdle - purgeInterval)
+	idle := now.Add(-e.sessionIdle - purgeInterval)
 	forgotten := now.Add(-activitiesKept)
 	var errs []error
 	for _, old := range []expiredRows{
@@ -82,7 +82,7 @@ func purge(ctx context.Context, db *DB, sessionIdle time.Duration) error {
 			[]any{forgotten},
 		},
 	} {
-		if err := purgeTable(ctx, db, skipsLocked, old); err != nil {
+		if err := purgeTable(ctx, e.db, skipsLocked, old); err != nil {
 			errs = append(errs, fmt.Errorf("purge %s: %w", old.table, err))
 		}
 	}

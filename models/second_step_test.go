@@ -160,7 +160,7 @@ func TestPendingSignInEnds(t *testing.T) {
 			checkError(t, name, errOf(f.secondStep(t, pending, a.code(t, 0))), test.want)
 		}
 		f.clock.Advance(2 * time.Hour)
-		must(t, f.Purge(ctx))
+		must(t, f.Erasures.Purge(ctx))
 		f.checkCount(t, 0, "SELECT count(*) FROM pending_sign_ins")
 	})
 }
@@ -373,7 +373,7 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 			must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
 			f.clock.Advance(time.Minute)
 		}
-		must(t, f.Reseal(ctx))
+		must(t, f.Credentials.ResealTOTP(ctx))
 		use(after, "")
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
 		use(before, "") // a lost secret

@@ -168,7 +168,7 @@ func TestManySessionsEndAtOnce(t *testing.T) {
 				f.manySessions(t, c, many)
 				seen := &statements{}
 				ctx := context.WithValue(t.Context(), requestKey{}, seen)
-				checkError(t, name, test.end(ctx, f.Watched(seen), c, session), nil)
+				checkError(t, name, test.end(ctx, f.WithQueryHook(seen), c, session), nil)
 				if few == nil {
 					few = seen.list()
 					continue
@@ -221,12 +221,12 @@ func TestIdleSessionsArePurged(t *testing.T) {
 		f.manySessions(t, idle, 2500)
 		f.clock.Advance(12 * time.Hour)
 		token := f.session(t, c)
-		must(t, f.Purge(ctx))
+		must(t, f.Erasures.Purge(ctx))
 		if n := f.sessionsOf(t, idle); n != 2500 {
 			t.Errorf("%d sessions are left within an hour of the idle limit, want 2500", n)
 		}
 		f.clock.Advance(time.Hour + time.Microsecond)
-		must(t, f.Purge(ctx))
+		must(t, f.Erasures.Purge(ctx))
 		if n := f.sessionsOf(t, idle); n != 0 {
 			t.Errorf("%d idle sessions are left", n)
 		}

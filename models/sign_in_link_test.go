@@ -63,7 +63,7 @@ func TestSignInLinkExpires(t *testing.T) {
 		_, err := f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "use", err, models.ErrLinkInvalid)
 		f.clock.Advance(time.Second)
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM sign_in_links")
 	})
 }

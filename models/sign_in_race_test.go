@@ -140,7 +140,7 @@ type work struct {
 func (f *fixture) workOf(t *testing.T, email string) work {
 	t.Helper()
 	seen := &statements{}
-	store := f.Watched(seen)
+	store := f.WithQueryHook(seen)
 	ctx := context.WithValue(t.Context(), requestKey{}, seen)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

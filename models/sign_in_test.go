@@ -195,7 +195,7 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 				var once sync.Once
 				// The first query of a user runs after the check of the limit and
 				// before the hashing.
-				store := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
+				store := f.WithQueryHook(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
 					if event.IQuery != nil && event.IQuery.GetTableName() == "users" {
 						once.Do(func() {
 							for i := range 10 {

@@ -90,7 +90,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	c := f.customer(t)
 	key, secret := f.key(t, c)
 	reached, release := make(chan struct{}), make(chan struct{})
-	instance := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
+	instance := f.WithQueryHook(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
 		if event.IQuery != nil && event.IQuery.GetTableName() == "activities" {
 			close(reached)
 			<-release

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/uptrace/bun"
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
@@ -47,9 +48,8 @@ type Store struct {
 
 	db      *DB
 	options Options // with defaults
-	memory  memory
+	shared  shared
 	people  *PeopleServices
-	usage   *usage.Recorder
 	stop    context.CancelFunc // ends the background work
 	stopped sync.WaitGroup
 }
@@ -150,7 +150,10 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		mail: o.Mail, rolesFrom: o.RolesFrom, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
 	}
 	checkSecret(ctx, db, o.Keyring)
-	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, newMemory(o), o)
+	s := newStore(db, shared{
+		authn: authn.New(reader, o.Timeout), usage: newRecorder(connections), sealer: sealer,
+		sessions: newLastSeenBuffer(), agentUses: newLastSeenBuffer(), hasher: password.NewHasher(o.PasswordMemory),
+	}, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
 	s.startBackground(background)
@@ -180,35 +183,41 @@ func newRecorder(connections *database.Connections) *usage.Recorder {
 	return usage.New(usage.NewSQLite(connections.Single()), true)
 }
 
-// memory is what the services of a store keep in memory until a flush, and the queue for the hashing
-// of passwords.
-type memory struct {
+// shared is what a store and its copies have in common.
+type shared struct {
+	authn     *authn.Authenticator
+	usage     *usage.Recorder
+	sealer    secret.Sealer
 	sessions  *lastSeenBuffer // when sessions were last seen
 	agentUses *lastSeenBuffer // when keys last used agents
 	hasher    *password.Hasher
 }
 
-func newMemory(o Options) memory {
-	return memory{sessions: newLastSeenBuffer(), agentUses: newLastSeenBuffer(), hasher: password.NewHasher(o.PasswordMemory)}
-}
-
-func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticator, sealer secret.Sealer, m memory, o Options) *Store {
-	s := &Store{db: db, options: o, usage: recorder, memory: m}
+func newStore(db *DB, m shared, o Options) *Store {
+	s := &Store{db: db, options: o, shared: m}
 	s.people = newPeople(db, &s.stopped, PeopleOptions{
-		Sealer: sealer, SessionIdle: o.SessionIdle, SessionMax: o.SessionMax, SignInLimit: o.SignInLimit,
+		Sealer: m.sealer, SessionIdle: o.SessionIdle, SessionMax: o.SessionMax, SignInLimit: o.SignInLimit,
 		PasswordsOff: o.PasswordsOff, Hasher: m.hasher, LastSeen: m.sessions,
 	})
 	s.Accounts, s.People, s.Invitations = s.people.Accounts, s.people.People, s.people.Invitations
 	s.SignIn, s.Sessions, s.Credentials = s.people.SignIn, s.people.Sessions, s.people.Credentials
-	s.Keys = newKeys(db, recorder, KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
-	s.API = s.Keys.newAPI(authenticator)
+	s.Keys = newKeys(db, m.usage, KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
+	s.API = s.Keys.newAPI(m.authn)
 	s.Agents = newAgents(db, m.agentUses)
 	s.Calls = newCalls(db, o.LiveKit)
 	s.Outbox = newOutbox(db)
-	s.Webhooks = newWebhooks(db, sealer, o.Webhooks)
+	s.Webhooks = newWebhooks(db, m.sealer, o.Webhooks)
 	s.Activity = newActivityLog(db, o.ReportDelay)
-	s.Erasures = newErasures(db, s.People)
+	s.Erasures = newErasures(db, s.People, o.SessionIdle)
 	return s
+}
+
+// WithQueryHook returns a copy of the store whose statements the hook sees. It shares the memory and
+// the background work of s. Only tests need it.
+func (s *Store) WithQueryHook(hook bun.QueryHook) *Store {
+	db := *s.db
+	db.DB, db.api = db.WithQueryHook(hook), db.api.WithQueryHook(hook)
+	return newStore(&db, s.shared, s.options)
 }
 
 // Close flushes the memory and closes the database. If the flush fails, the usage of the last
@@ -217,7 +226,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.flush(ctx), s.Keys.flushRefusals(ctx))
+		return errors.Join(failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.Flush(ctx), s.Keys.FlushRefusals(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = failed("write usage", err)
@@ -279,7 +288,7 @@ func (s *Store) Stats() Stats {
 	wrong, limited, disabled := s.people.Refused()
 	return Stats{
 		Authentication: s.API.stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
-		Usage: s.usage.Stats(), HashQueue: s.memory.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
+		Usage: s.shared.usage.Stats(), HashQueue: s.shared.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
 		CallFailures: s.Calls.failedRounds(),
 		RefusedWrong: wrong, RefusedLimited: limited, RefusedDisabled: disabled,
 	}
@@ -307,11 +316,11 @@ func (s *Store) startBackground(ctx context.Context) {
 		s.db.logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
 	}
 	s.stopped.Go(func() {
-		s.usage.Run(ctx, usageInterval, func(err error) { report(failed("write usage", err)) })
+		s.shared.usage.Run(ctx, usageInterval, func(err error) { report(failed("write usage", err)) })
 	})
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.flush, report) })
-	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.flush, report) })
-	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.flushRefusals, report) })
+	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.Flush, report) })
+	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.FlushRefusals, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.RecordExpiry, report) })
@@ -354,7 +363,7 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-			err := errors.Join(purge(background, s.db, s.options.SessionIdle), s.Credentials.resealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
+			err := errors.Join(s.Erasures.Purge(background), s.Credentials.ResealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
 			if err != nil && background.Err() == nil {
 				s.db.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}

@@ -174,9 +174,9 @@ func matchingStep(secret []byte, code string, now time.Time) (matching int64) {
 	return matching
 }
 
-// resealTOTP encrypts the secrets of a previous key with the current one, so that the
+// ResealTOTP encrypts the secrets of a previous key with the current one, so that the
 // previous one can be dropped.
-func (c *Credentials) resealTOTP(ctx context.Context) error {
+func (c *Credentials) ResealTOTP(ctx context.Context) error {
 	previous := c.sealer.PreviousIDs()
 	if len(previous) == 0 {
 		return nil

@@ -317,7 +317,7 @@ func TestOldRowsArePurged(t *testing.T) {
 				VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '')`, newID(), c.user.ID, randomHash(), now, now, now, now.Add(left))
 		}
 		for range 2 {
-			must(t, f.Purge(ctx))
+			must(t, f.Erasures.Purge(ctx))
 		}
 		for table, want := range map[string]int{
 			"api_key_hourly_usage": 1, "api_key_daily_usage": 1, "api_key_sources": 1, "sign_in_failures": 1, "sessions": 2, "api_keys": 1, "activities": 2,

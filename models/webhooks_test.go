@@ -56,7 +56,7 @@ func TestRemovedWebhook(t *testing.T) {
 		for range models.MaxWebhooks - 1 {
 			add()
 		}
-		must(t, f.Purge(t.Context()))
+		must(t, f.Erasures.Purge(t.Context()))
 		for model, column := range map[any]string{(*models.Endpoint)(nil): "id", (*models.Delivery)(nil): "endpoint_id"} {
 			if exists := modelstest.Value(f.db.NewSelect().Model(model).Where("? = ?", bun.Ident(column), removed.ID).Exists(t.Context()))(t); exists {
 				t.Errorf("after the purge: %T", model)
