@@ -1,10 +1,14 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/playwright-community/playwright-go"
+
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 // The copied command asks for the key in a terminal without showing it.
@@ -61,5 +65,31 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 		v.Open("/docs/changelog")
 		v.Open(old)
 		v.ExpectPath(path)
+	}
+}
+
+// Paper is white whatever the colors of the screen are.
+func TestDarkPagesArePrintedLikeLightOnes(t *testing.T) {
+	t.Parallel()
+	_, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	for path, heading := range map[string]string{"/integrate": "Integrate", "/docs": "Use the API", "/usage": "Usage"} {
+		v.Open(path)
+		v.ExpectHeading(heading)
+		colors := func(scheme *playwright.ColorScheme) string {
+			media := playwright.PageEmulateMediaOptions{Media: playwright.MediaPrint, ColorScheme: scheme}
+			modelstest.Must(t, v.Page.EmulateMedia(media))
+			return fmt.Sprint(v.Evaluate(`() => [...document.body.querySelectorAll("*")].map((element) => {
+				const { color, backgroundColor, borderTopColor, fill } = getComputedStyle(element)
+				return [element.tagName, element.className, color, backgroundColor, borderTopColor, fill].join(" ")
+			}).join("\n")`))
+		}
+		if light, dark := colors(playwright.ColorSchemeLight), colors(playwright.ColorSchemeDark); light != dark {
+			for i, line := range strings.Split(dark, "\n") {
+				if want := strings.Split(light, "\n")[i]; line != want {
+					t.Errorf("%s is printed as %s, want %s", path, line, want)
+					break
+				}
+			}
+		}
 	}
 }

@@ -79,7 +79,7 @@ func luminance(t *testing.T, color string) float64 {
 // backgrounds returns the values of tokens.css for each scheme.
 func backgrounds(t *testing.T, dark bool) (all []string) {
 	t.Helper()
-	light, rest, found := strings.Cut(string(modelstest.Value(os.ReadFile("../../static/css/tokens.css"))(t)), "@media (prefers-color-scheme: dark)")
+	light, rest, found := strings.Cut(string(modelstest.Value(os.ReadFile("../../static/css/tokens.css"))(t)), "@media screen and (prefers-color-scheme: dark)")
 	if dark {
 		light = rest
 	}
