@@ -59,7 +59,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	)
 
 	jsonAPI.Register(engine)
-	pages.Register(engine.Group("", middleware.CrossOrigin(pages.Render)))
+	pages.Register(engine.Group("", middleware.CrossOrigin(d.BaseURL, pages.Render)))
 
 	engine.NoRoute(byPath(jsonAPI.NotFound, pages.NotFound))
 	engine.NoMethod(middleware.AllowHead(), jsonAPI.Preflight, byPath(jsonAPI.MethodNotAllowed, pages.MethodNotAllowed))

@@ -76,7 +76,8 @@ func TestEveryResponseHasARequestIDAndTheSecurityHeaders(t *testing.T) {
 }
 
 func TestCrossSiteFormGetsAnErrorPage(t *testing.T) {
-	h := newHandler(t, io.Discard)
+	var log bytes.Buffer
+	h := newHandler(t, &log)
 	for _, sent := range []struct {
 		header, value string
 		refused       bool
@@ -86,6 +87,10 @@ func TestCrossSiteFormGetsAnErrorPage(t *testing.T) {
 		{"Sec-Fetch-Site", "same-site", true},
 		// Older browsers send this header only, and other clients neither.
 		{"Origin", "http://example.com", false},
+		// A proxy may send another Host than the browser.
+		{"Origin", "https://portal.example.com", false},
+		{"Origin", "https://portal.example.com:8443", true},
+		{"Origin", "http://portal.example.com", true},
 		{"Origin", "http://elsewhere.example", true},
 		{"Origin", "null", true},
 		{"X-Neither", "", false},
@@ -94,7 +99,12 @@ func TestCrossSiteFormGetsAnErrorPage(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader("label=x"))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			r.Header.Set(sent.header, sent.value)
+			log.Reset()
 			answer := serve(h, r)
+			cause := `"cause":"the form is from another site, because ` + sent.header + ` is \"` + sent.value + `\"`
+			if line := log.String(); sent.refused && (!strings.Contains(line, cause) || !strings.Contains(line, `"level":"INFO"`)) {
+				t.Errorf("%s: the log lacks %s: %s", path, cause, line)
+			}
 			if (answer.Code == http.StatusForbidden) != sent.refused || sent.refused && !strings.HasPrefix(answer.Header().Get("Content-Type"), "text/html") {
 				t.Errorf("%s with %s %s: %d %s", path, sent.header, sent.value, answer.Code, answer.Header().Get("Content-Type"))
 			}

@@ -14,9 +14,10 @@ import (
 )
 
 // AccessLog writes one line per request: method, route pattern, status, duration in nanoseconds,
-// request id, client address and the ids of the caller, but never path, query, headers or body. For
-// a 5xx, the line has level error and the cause from c.Error. If the client disconnects before the
-// response, the status is 499. A request that is refused because there are too many is a warning.
+// request id, client address and the ids of the caller, but never path, query, headers or body. If a
+// handler has called c.Error, it has the cause too. For a 5xx, the line has level error. If the
+// client disconnects before the response, the status is 499. A request that is refused because there
+// are too many is a warning.
 //
 // If the logger's handler is also an [io.Writer], each write to it must have the effect of a record
 // of level info whose line a [slog.JSONHandler] would have written. Then the usual line does not go
@@ -44,13 +45,13 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 				at: now, method: method, route: route, status: status, took: now.Sub(start),
 				requestID: RequestIDOf(c), client: ClientOf(c).String(), caller: callerOf(c),
 			}
-			if level == slog.LevelInfo && lines != nil && line.writeJSON(lines) {
+			if level == slog.LevelInfo && lines != nil && cause == nil && line.writeJSON(lines) {
 				return
 			}
 			// logger.LogAttrs would also look up the source line of every call.
 			record := slog.NewRecord(now, level, message, 0)
 			record.AddAttrs(line.attrs()...)
-			if cause != nil && level >= slog.LevelWarn {
+			if cause != nil {
 				record.AddAttrs(slog.String("cause", cause.Error()))
 			}
 			// A request must not fail because its log line cannot be written.

@@ -262,3 +262,16 @@ func logTo(w io.Writer) *slog.Logger {
 		io.Writer
 	}{slog.NewJSONHandler(w, nil), w})
 }
+
+// Browsers send the origin in small letters and without the usual port.
+func TestOrigin(t *testing.T) {
+	for base, want := range map[string]string{
+		"https://portal.example.com": "https://portal.example.com", "https://Portal.Example.com:443": "https://portal.example.com",
+		"http://localhost:80": "http://localhost", "http://localhost:8080": "http://localhost:8080", "https://localhost:80": "https://localhost:80",
+		"http://[::1]:80": "http://[::1]", "http://[::1]:8080": "http://[::1]:8080",
+	} {
+		if got := middleware.Origin(modelstest.Value(url.Parse(base))(t)); got != want {
+			t.Errorf("%s: %s, want %s", base, got, want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"portal/handlers/deps"
+	"portal/handlers/middleware"
 	"portal/models"
 )
 
@@ -41,7 +42,7 @@ func newRelyingParty(d deps.Deps, k cookies) (*relyingParty, error) {
 	}
 	host := strings.ToLower(d.BaseURL.Hostname())
 	party, err := webauthn.New(&webauthn.Config{
-		RPID: host, RPDisplayName: d.Name, RPOrigins: []string{d.BaseURL.Scheme + "://" + d.BaseURL.Host},
+		RPID: host, RPDisplayName: d.Name, RPOrigins: []string{middleware.Origin(d.BaseURL)},
 		AttestationPreference: protocol.PreferNoAttestation,
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
 			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
