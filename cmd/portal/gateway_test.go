@@ -47,6 +47,7 @@ func TestGatewaysOfTheGuide(t *testing.T) {
 			g.keepsIdentityOfCalls()
 			g.refuses()
 			g.refusesLargeBodies()
+			g.takesManyCookies()
 			g.connectsWebSockets()
 			g.limits()
 			g.seesRevocationsAtOnce()
@@ -322,6 +323,18 @@ func (g *gateway) refusesLargeBodies() {
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(a.Body), &fields); err != nil || a.StatusCode != http.StatusOK && fields["code"] != "PAYLOAD_TOO_LARGE" {
 		g.t.Errorf("%d %s", a.StatusCode, a.Body)
+	}
+}
+
+// takesManyCookies sends more cookies than the portal takes, which the service behind may take.
+func (g *gateway) takesManyCookies() {
+	g.t.Helper()
+	headers := []string{"Authorization: Bearer " + g.account.secret}
+	for i := range 4 {
+		headers = append(headers, fmt.Sprintf("Cookie: c%d=%s", i, strings.Repeat("x", 6<<10)))
+	}
+	if a := g.Send(http.MethodGet, "/v1/calls", "", headers...); a.StatusCode != http.StatusOK {
+		g.t.Errorf("with 24 KiB of cookies: %d %s", a.StatusCode, a.Body)
 	}
 }
 

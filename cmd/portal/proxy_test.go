@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,21 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 			})
 		}
 	}
+	// A frozen instance keeps its connections, and does not respond.
+	responded := func(proxy proxiedClient) (n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		return statuses[proxy.name+" 200"]
+	}
+	instances[0].signal(t, syscall.SIGSTOP)
+	before := map[string]int{}
+	for _, proxy := range proxies {
+		before[proxy.name] = responded(proxy)
+	}
+	for _, proxy := range proxies {
+		modelstest.Eventually(t, proxy.name+" uses the other instance", func() bool { return responded(proxy) >= before[proxy.name]+10 })
+	}
+	instances[0].signal(t, syscall.SIGCONT)
 	// A crash gives the proxies no warning. Requests that the instance has begun to process may
 	// fail, unless they only read and their response has not begun.
 	posting.Lock()

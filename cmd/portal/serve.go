@@ -140,6 +140,7 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 	logger.InfoContext(ctx, "starting", slog.String("version", version), slog.String("url", baseURL.String()))
 	servers := []server{newServer("portal", connections.listen(listener), closeConnections(site, ctx.Done()), logger)}
 	connections.bound(servers[0].Server)
+	servers[0].awaitProxies(s.trustedProxies)
 	if metricsListener != nil {
 		servers = append(servers, newServer("metrics", metricsListener, metricsHandler(registry, site), logger))
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"syscall"
@@ -21,6 +22,14 @@ const (
 	drainTimeout = 2 * time.Second
 	// stopTimeout is how long running requests may take after the drain.
 	stopTimeout = 3500 * time.Millisecond
+)
+
+const (
+	idleTimeout = 2 * time.Minute
+	// proxiedIdleTimeout is longer than balancers keep idle connections, such as Google's for
+	// 600 s and Cloudflare for 900 s. If the portal closed one first, a POST that is on its way
+	// would fail. The bounds of the connections hold for idle ones too.
+	proxiedIdleTimeout = 16 * time.Minute
 )
 
 // server is an HTTP server with an open listener.
@@ -38,11 +47,18 @@ func newServer(name string, listener net.Listener, handler http.Handler, logger 
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       15 * time.Second,
 			WriteTimeout:      30 * time.Second,
-			IdleTimeout:       2 * time.Minute,
+			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    16 << 10, // net/http adds 4 KiB
 			ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 		},
 		name: name, listener: listener,
+	}
+}
+
+// awaitProxies keeps idle connections for longer if there are proxies in front.
+func (s server) awaitProxies(trusted []netip.Prefix) {
+	if len(trusted) > 0 {
+		s.IdleTimeout = proxiedIdleTimeout
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,22 @@ func TestThePortalStartsToServeLast(t *testing.T) {
 	}
 	if lines := strings.Split(log.String(), "\n"); !strings.Contains(lines[0], "metrics") || !strings.Contains(lines[1], "portal") {
 		t.Errorf("the log is %s", log)
+	}
+}
+
+// The portal must not close a connection before a balancer does.
+func TestIdleConnectionsOutliveThoseOfBalancers(t *testing.T) {
+	t.Parallel()
+	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	s := newServer("portal", listener, http.NotFoundHandler(), (&modelstest.LogBuffer{}).Logger())
+	s.awaitProxies(nil)
+	if s.IdleTimeout != 2*time.Minute {
+		t.Errorf("without a proxy: %s", s.IdleTimeout)
+	}
+	s.awaitProxies([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	if s.IdleTimeout <= 900*time.Second {
+		t.Errorf("behind a proxy: %s", s.IdleTimeout)
 	}
 }
 
