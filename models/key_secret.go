@@ -4,18 +4,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"hash/crc32"
-	"regexp"
 	"strings"
 )
 
-// An API key is the prefix nas_, 30 random characters and a checksum of 6 characters.
-const (
-	keyRandomLength   = 30
-	keyChecksumLength = 6
-	keyLength         = len(keyPrefix) + keyRandomLength + keyChecksumLength
-
-	keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-)
+// keyAlphabet has the characters of a key, in the order of their values in its checksum.
+const keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // keyHash is the SHA-256 of a key. Only the hash is stored.
 type keyHash = [sha256.Size]byte
@@ -63,22 +56,6 @@ func checkKeySecret(key string) error {
 		return ErrKeyMalformed
 	}
 	return nil
-}
-
-// keyInText matches API keys in a text, and keys whose end is missing.
-var keyInText = regexp.MustCompile(`(?i)` + keyPrefix + `[0-9a-z]+`)
-
-// RedactKeys returns the last four characters of the first whole key in text. If text has no whole
-// key, RedactKeys returns it with every part of a key reduced to at most four characters.
-func RedactKeys(text string) string {
-	for _, key := range keyInText.FindAllString(text, -1) {
-		if len(key) >= keyLength {
-			return key[len(key)-4:]
-		}
-	}
-	return keyInText.ReplaceAllStringFunc(text, func(key string) string {
-		return key[max(len(keyPrefix), len(key)-4):]
-	})
 }
 
 func alphanumeric(c byte) bool {

@@ -183,20 +183,6 @@ func WholeDays(d time.Duration) string {
 	return fmt.Sprintf("%d %s", n, unit)
 }
 
-// keyPrefix is what every API key begins with.
-const keyPrefix = "nas_"
-
-// mask returns an API key as lists show it, such as "nas_...x7Qz".
-func mask(lastFour string) string { return keyPrefix + "..." + lastFour }
-
-// maskIfKnown is mask, or "" for a key that is not known.
-func maskIfKnown(lastFour string) string {
-	if lastFour == "" {
-		return ""
-	}
-	return mask(lastFour)
-}
-
 // unprovenDomain is the domain of the emails of users who lost their unproven ones. Nobody can
 // receive mail there (RFC 2606, section 2).
 const unprovenDomain = "@unproven.invalid"
