@@ -13,6 +13,8 @@ import (
 	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/schema"
 	"go.opentelemetry.io/otel/trace"
+
+	"portal/models/database"
 )
 
 // DB is the database with the clock. Services read from it and open transactions. Only DB and [Tx]
@@ -236,8 +238,7 @@ func postgresNow(ctx context.Context, db bun.IDB) (now time.Time, err error) {
 	return now, err
 }
 
-// maxClockSkew is more than synchronized clocks differ by.
-const maxClockSkew = 5 * time.Second
+const maxClockSkew = database.MaxClockSkew
 
 // warnOfClock logs a warning if the process's clock differs from that of PostgreSQL. Instances
 // refuse the widget tokens of one whose clock is more than a minute ahead.
@@ -246,13 +247,13 @@ func (db *DB) warnOfClock(ctx context.Context) error {
 		return nil
 	}
 	before := db.Now()
-	database, err := postgresNow(ctx, db)
+	now, err := postgresNow(ctx, db)
 	if err != nil {
 		return failed("read the time of the database", err)
 	}
-	if before.Sub(database) > maxClockSkew || database.Sub(db.Now()) > maxClockSkew {
+	if before.Sub(now) > maxClockSkew || now.Sub(db.Now()) > maxClockSkew {
 		db.logger.WarnContext(ctx, "the clock of this machine differs from that of the database; synchronize both",
-			slog.String("ahead", before.Sub(database).Round(time.Second).String()))
+			slog.String("ahead", before.Sub(now).Round(time.Second).String()))
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 	want := map[string]int{
 		"Accounts and agents": 5, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 1, "Schema": 1, "Compose": 2, "Health": 1, "Metrics": 1,
 		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1, "HAProxy": 1, "Several instances": 1,
-		"PostgreSQL's own backups": 2, "Every night": 1, "In production in ten steps": 3,
+		"PostgreSQL's own backups": 2, "Every night": 1, "In production in ten steps": 4,
 		"Fail over":  4, // e2e/chaos runs these
 		"Commands":   1, // make build
 		"Monitoring": 1, // tools/deployment runs this
@@ -149,20 +149,30 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		modelstest.Exec(t, strings.Replace(url, "portal@", "postgres@", 1), "ALTER ROLE portal RENAME TO tests")
 		dir, programs := t.TempDir(), t.TempDir()
 		modelstest.Must(t, os.WriteFile(filepath.Join(programs, "su"), []byte("#!/bin/sh\nshift 2\nexec sh \"$@\"\n"), 0o700))
-		steps := strings.NewReplacer("/etc/portal.env", "portal.env", ":5432", ":"+server.Port(), "127.0.0.1:8090", "127.0.0.1:0").
-			Replace(strings.Join(blocks["In production in ten steps"][:2], "\n"))
+		modelstest.Must(t, os.Symlink(modelstest.Value(os.Executable())(t), filepath.Join(programs, "portal")))
+		address := freeAddress(t)
+		paste := strings.NewReplacer("/etc/portal.env", "portal.env", ":5432", ":"+server.Port(), "127.0.0.1:8090", "127.0.0.1:0",
+			"https://portal.example.com", "http://"+address)
+		step := func(i int) string { return paste.Replace(blocks["In production in ten steps"][i]) }
 		bash(t, dir, []string{
 			"PATH=" + programs + ":" + os.Getenv("PATH"), "PGHOST=127.0.0.1", "PGPORT=" + server.Port(), "PGUSER=postgres",
-		}, "", steps)
+		}, "", step(0)+step(1))
+		env := []string{actAsPortal + "=1", "PATH=" + programs + ":" + os.Getenv("PATH"), "PORTAL_ADDR=" + address}
+		if output := bash(t, dir, env, "", step(2)); !strings.Contains(output, "\nwarning  schema: ") || !strings.Contains(output, "\nwarning  PORTAL_BASE_URL: ") {
+			t.Errorf("before the start: %s", output)
+		}
 		info := modelstest.Value(os.Stat(filepath.Join(dir, "portal.env")))(t)
 		settings := strings.Fields(readFile(t, filepath.Join(dir, "portal.env")))
-		i := start(t, append(settings, anyPort))
+		i := start(t, append(settings, env[2]))
 		if info.Mode().Perm() != 0o600 || len(settings) != 5 || strings.Contains(i.stderr.String(), "WARN") {
 			t.Errorf("%v %q: %s", info.Mode(), settings, i.stderr.String())
 		}
-		modelstest.Must(t, os.Symlink(modelstest.Value(os.Executable())(t), filepath.Join(programs, "portal")))
-		create := strings.ReplaceAll(blocks["In production in ten steps"][2], "/etc/portal.env", "portal.env")
-		output := bash(t, dir, []string{actAsPortal + "=1", "PATH=" + programs + ":" + os.Getenv("PATH")}, testPassword, create)
+		for line := range strings.Lines(bash(t, dir, env, "", step(2))) {
+			if !strings.HasPrefix(line, "ok ") && !strings.HasPrefix(line, "off ") {
+				t.Errorf("after the start: %s", line)
+			}
+		}
+		output := bash(t, dir, env, testPassword, step(3))
 		if ids := strings.Fields(output); len(ids) != 2 {
 			t.Errorf("want the ids of the account and the agent, got %q", output)
 		}

@@ -13,17 +13,17 @@ const (
 	eventsPath          = "/livekit/webhook"
 	operatorPath        = "/operator"
 	descriptionPath     = "/openapi.json"
-	signingKeysPath     = "/.well-known/jwks.json"
 	introspectionPath   = "/api/widget/introspect"
 	serverMetadataPath  = "/.well-known/oauth-authorization-server"
 	openIDMetadataPath  = "/.well-known/openid-configuration"
 	tokenPath           = "/oauth/token" //nolint:gosec // no credentials
 )
 
-// The paths of the health checks.
+// The paths that other packages name.
 const (
-	HealthPath    = "/healthz"
-	ReadinessPath = "/readyz"
+	HealthPath      = "/healthz"
+	ReadinessPath   = "/readyz"
+	SigningKeysPath = "/.well-known/jwks.json"
 )
 
 // Owns reports whether path is one that programs request, or under one. This package also handles

@@ -27,7 +27,7 @@ func newDocuments(d deps.Deps) map[string]static.Asset {
 	metadata := document(encoded(newMetadata(d.Tokens, d.Store.Keys.Issuers())))
 	return map[string]static.Asset{
 		descriptionPath:    document(describe(d.BaseURL.String())),
-		signingKeysPath:    document(encoded(d.Tokens.JWKS())),
+		SigningKeysPath:    document(encoded(d.Tokens.JWKS())),
 		serverMetadataPath: metadata,
 		openIDMetadataPath: metadata,
 	}
@@ -79,7 +79,7 @@ type metadata struct {
 func newMetadata(tokens *widget.Tokens, issuers workload.Issuers) metadata {
 	issuer := tokens.Issuer()
 	m := metadata{
-		Issuer: issuer, JWKSURI: issuer + signingKeysPath, IntrospectionEndpoint: issuer + introspectionPath,
+		Issuer: issuer, JWKSURI: issuer + SigningKeysPath, IntrospectionEndpoint: issuer + introspectionPath,
 		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, Algorithms: tokens.Algorithms(),
 	}
 	if !issuers.Off {

@@ -146,6 +146,26 @@ func addressLiteral(address net.Addr) string {
 	return "[IPv6:" + ip.Addr().WithZone("").String() + "]"
 }
 
+// Address returns the host and the port of the server.
+func (s Server) Address() string { return s.target().address }
+
+// SignsIn reports whether the portal signs in to the server.
+func (s Server) SignsIn() bool { return s.target().user != "" }
+
+// Check connects as for a mail of a portal with this base URL and sender, signs in, and sends
+// nothing. It returns the version of TLS, or "" without TLS.
+func (s Server) Check(ctx context.Context, baseURL string, sender *mail.Address) (tlsVersion string, err error) {
+	client, err := s.connect(ctx, clientName(baseURL, sender))
+	if err != nil {
+		return "", &deliveryError{stage: "connect", cause: err}
+	}
+	defer end(client)
+	if state, ok := client.TLSConnectionState(); ok {
+		tlsVersion = tls.VersionName(state.Version)
+	}
+	return tlsVersion, nil
+}
+
 // deliver hands one mail over to the server, and returns nil only after the server has accepted it.
 // It introduces itself by name. After the end of ctx, deliver does not start to send the mail.
 func (s Server) deliver(ctx context.Context, name string, message *gomail.Msg) error {

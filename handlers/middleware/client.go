@@ -1,9 +1,11 @@
 package middleware
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 )
@@ -34,6 +36,23 @@ func FindClient(trusted []netip.Prefix) gin.HandlerFunc {
 			}
 		}
 		c.Set(clientKey, client)
+	}
+}
+
+// WarnOfForwarders logs a warning for the first request with an X-Forwarded-For header from a peer
+// that is in none of these networks. It is probably a proxy that the settings do not name, so that
+// all clients behind it have one address. [FindClient] must have run.
+func WarnOfForwarders(trusted []netip.Prefix, logger *slog.Logger) gin.HandlerFunc {
+	var warned atomic.Bool
+	return func(c *gin.Context) {
+		if len(c.Request.Header[forwardedFor]) == 0 || warned.Load() {
+			return
+		}
+		if peer := ClientOf(c).Peer; !isIn(trusted, peer) && warned.CompareAndSwap(false, true) {
+			logger.WarnContext(c.Request.Context(),
+				"a peer that is not in PORTAL_TRUSTED_PROXIES sends X-Forwarded-For, which is ignored; if it is your proxy, add its network",
+				slog.String("peer", peer.String()))
+		}
 	}
 }
 

@@ -159,7 +159,7 @@ func TestRefusedRequestsAreCounted(t *testing.T) {
 func TestUntrustedForwardersAreReportedOnce(t *testing.T) {
 	var log modelstest.LogBuffer
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
-	engine := newEngine(middleware.WarnOfForwarders(trusted, log.Logger()))
+	engine := newEngine(middleware.FindClient(trusted), middleware.WarnOfForwarders(trusted, log.Logger()))
 	request := func(peer, forwarded string) {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		if r.RemoteAddr = peer; forwarded != "" {

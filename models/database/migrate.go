@@ -147,11 +147,19 @@ func Version(ctx context.Context, databaseURL string) (string, error) {
 	if path, sqlite := SQLitePath(databaseURL); sqlite && !errors.Is(err, errOldSchema) {
 		err = explainSQLite(path, err)
 	}
-	if err := errors.Join(err, db.Close()); err != nil || len(files) == 0 {
+	if err := errors.Join(err, db.Close()); err != nil {
 		return "", err
 	}
+	return versionOf(files), nil
+}
+
+// versionOf returns the number of the last of these migrations, or "" without one.
+func versionOf(files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
 	version, _, _ := strings.Cut(files[len(files)-1], "_")
-	return version, nil
+	return version
 }
 
 // openUnchanged opens a database. Unlike [Open], it does not create a SQLite file or change its

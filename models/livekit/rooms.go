@@ -28,6 +28,9 @@ const (
 // errNotFound means that the server does not have the room or the participant.
 var errNotFound = errors.New("not found")
 
+// ErrRefused means that the server refuses the API key, its secret or the time of the token.
+var ErrRefused = errors.New("LiveKit refuses PORTAL_LIVEKIT_API_KEY and PORTAL_LIVEKIT_API_SECRET: correct them, and compare both clocks")
+
 var errTooLong = errors.New("the response is too long")
 
 // newClient returns a client that follows no redirects, because the target would get the token.
@@ -79,6 +82,12 @@ func (s *Server) EachRoom(ctx context.Context, each func(Room) error) error {
 		return fmt.Errorf("livekit: ListRooms: %w", err)
 	}
 	return nil
+}
+
+// Check returns an error unless the server answers and takes the API key.
+func (s *Server) Check(ctx context.Context) error {
+	// No room has this name, so the answer is short.
+	return s.call(ctx, "ListRooms", videoGrant{RoomList: true}, roomRequest{Names: []string{"portal check"}}, nil)
 }
 
 // limitedBody is a response in which each value has at most [maxResponse] bytes.
@@ -196,7 +205,7 @@ func (s *Server) visitors(ctx context.Context, name string) (identities []string
 func (s *Server) disconnect(ctx context.Context, name string, identities []string) (ended bool, err error) {
 	var errs []error
 	for _, identity := range identities {
-		err := s.call(ctx, "RemoveParticipant", roomAdmin(name), roomRequest{name, identity}, nil)
+		err := s.call(ctx, "RemoveParticipant", roomAdmin(name), roomRequest{Room: name, Identity: identity}, nil)
 		// Too late to hear of it, LiveKit still does it.
 		ended = ended || err == nil || errors.Is(err, context.DeadlineExceeded)
 		if !errors.Is(err, errNotFound) {
@@ -216,8 +225,9 @@ func (s *Server) deleteRoom(ctx context.Context, name string) error {
 
 // roomRequest is the body of a request. Every method uses some of its fields.
 type roomRequest struct {
-	Room     string `json:"room,omitempty"`
-	Identity string `json:"identity,omitempty"`
+	Room     string   `json:"room,omitempty"`
+	Identity string   `json:"identity,omitempty"`
+	Names    []string `json:"names,omitempty"`
 }
 
 // call calls a method of LiveKit's room service, in Twirp's JSON, with a token for grant, and
@@ -270,8 +280,11 @@ func (s *Server) post(ctx context.Context, method string, grant videoGrant, body
 		Message string `json:"msg"`
 	}
 	_ = decoder.Decode(&refusal) // a proxy answers something else
-	if refusal.Code == "not_found" {
+	switch {
+	case refusal.Code == "not_found":
 		return errNotFound
+	case response.StatusCode == http.StatusUnauthorized:
+		return ErrRefused
 	}
 	return fmt.Errorf("status %d %s %s", response.StatusCode, refusal.Code, refusal.Message)
 }

@@ -42,6 +42,7 @@ type metadata struct {
 // discovered is the content of the metadata.
 type discovered struct {
 	provider    *oidc.Provider
+	keys        *keys
 	verifier    *oidc.IDTokenVerifier
 	oauth       oauth2.Config
 	userInfo    bool // there is a UserInfo endpoint
@@ -137,9 +138,10 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 	if len(claims.Methods) > 0 && !slices.Contains(claims.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
+	published := &keys{address: claims.KeysURL, config: m.config, client: m.client}
 	return &discovered{
-		provider: provider,
-		verifier: oidc.NewVerifier(m.config.Issuer, &keys{address: claims.KeysURL, config: m.config, client: m.client}, &oidc.Config{
+		provider: provider, keys: published,
+		verifier: oidc.NewVerifier(m.config.Issuer, published, &oidc.Config{
 			ClientID: m.config.ClientID, Now: m.config.Now, SupportedSigningAlgs: algorithms(claims.Algorithms),
 		}),
 		oauth: oauth2.Config{

@@ -86,6 +86,20 @@ func (p *Provider) TrustsEmail() bool { return p.config.TrustEmail }
 // DecidesAccess reports whether the provider decides about accounts and roles.
 func (p *Provider) DecidesAccess() bool { return p.config.Claims }
 
+// Check reads the metadata and the public keys of the provider anew, and returns the number of
+// usable keys, or an error with a short text, which may quote the provider.
+func (p *Provider) Check(ctx context.Context) (usable int, err error) {
+	found, err := p.metadata.discover(ctx)
+	if err != nil {
+		return 0, errors.New(reason("the provider's metadata", err))
+	}
+	set, err := found.keys.fetch(ctx)
+	if err != nil {
+		return 0, errors.New(reason("the public keys", err))
+	}
+	return len(set.Keys), nil
+}
+
 // AuthRequest is a request to the provider. Only the browser that began it may have it.
 type AuthRequest struct {
 	State string // returned by the provider with the code
@@ -182,8 +196,13 @@ func failure(what string, cause error) error {
 	if errors.Is(cause, context.Canceled) {
 		return fmt.Errorf("%w: %w", ErrFailed, context.Canceled)
 	}
+	return fmt.Errorf("%w: %s", ErrFailed, reason(what, cause))
+}
+
+// reason returns the beginning of the cause of a failure.
+func reason(what string, cause error) string {
 	text := cause.Error()
-	return fmt.Errorf("%w: %s: %s", ErrFailed, what, text[:min(len(text), 300)])
+	return what + ": " + text[:min(len(text), 300)]
 }
 
 // random returns 256 random bits.
