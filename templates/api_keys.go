@@ -189,12 +189,25 @@ type APIKeyRow struct {
 	Rotation     *KeyRotation        // with another active key; nil if there is none
 	Confirmation *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename       *Rename             // not nil while the row edits the label
+	Back         string              // "key" if the page of the key asks; otherwise the list
 	Focused      bool                // the Revoke button takes the focus
 	MenuFocused  bool                // the menu takes the focus
 	Selected     bool
 }
 
 func (APIKeyRow) fragment() string { return "api-key" }
+
+// Returns is the URL that Cancel leads to without JavaScript.
+func (r APIKeyRow) Returns() string {
+	path, button := "/api-keys", "revoke"
+	switch {
+	case r.Back != "":
+		return path + "/" + r.ID.String()
+	case r.Rename != nil:
+		button = "menu"
+	}
+	return path + "#" + button + "-" + r.ID.String()
+}
 
 // Restricted reports whether the key has a list of agents, which may be empty.
 func (r APIKeyRow) Restricted() bool { return r.Agents != nil }
@@ -203,6 +216,13 @@ func (r APIKeyRow) Restricted() bool { return r.Agents != nil }
 // secret, does not.
 func (r APIKeyRow) Rotates() bool {
 	return !r.IsWorkload() && (r.Rotation == nil || !r.Rotation.Replaces)
+}
+
+// KeyQuestion is a page of its own with the question of a row.
+type KeyQuestion struct{ APIKeyRow }
+
+func (KeyQuestion) screen() screen {
+	return screen{file: "api_keys/question.html", section: SectionAPIKeys}
 }
 
 // KeyExpires is when a key expires, as users see it.

@@ -16,6 +16,8 @@ type KeyRestrictionsPage struct {
 	Note         string  // as submitted
 	NoteProblem  string  // the error of the note
 	LastUsed     *Moment // nil if never used
+	Back         string  // URL that Cancel leads to
+	FromKey      bool    // which is the page of the key
 
 	Sources    []KeySource   // in the last 30 days; those that the networks refuse are first
 	AgentsUsed []KeyAgentUse // in the last 30 days; those that the list leaves out are first
@@ -31,16 +33,6 @@ type KeyRestrictionsPage struct {
 type CurrentRestrictions struct {
 	KeyRestrictions
 	Note string
-}
-
-// Chosen returns the names of the agents in the list of the key.
-func (r CurrentRestrictions) Chosen() (names []string) {
-	for _, agent := range r.Agents {
-		if agent.Chosen {
-			names = append(names, agent.Name)
-		}
-	}
-	return names
 }
 
 func (KeyRestrictionsPage) screen() screen {
@@ -119,6 +111,16 @@ type KeyAgentUse struct {
 	Name    string
 	At      Moment
 	Refused bool // by the agents in a form
+}
+
+// Chosen returns the names of the agents in the list of the key.
+func (r KeyRestrictions) Chosen() (names []string) {
+	for _, agent := range r.Agents {
+		if agent.Chosen {
+			names = append(names, agent.Name)
+		}
+	}
+	return names
 }
 
 // OnDate reports whether the key expires on the date.

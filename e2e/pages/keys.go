@@ -157,10 +157,18 @@ func (r Row) ExpectUsed() {
 // Revoke presses Revoke and waits for the confirmation.
 func (r Row) Revoke() Confirmation {
 	r.Click("Revoke")
-	c := Confirmation{r}
+	c := Confirmation{Row: r.asked(), list: r}
 	c.ExpectOpen()
 	r.tab.settled()
 	return c
+}
+
+// asked returns what a row asks: in the row, or without JavaScript on a page of its own.
+func (r Row) asked() Row {
+	if r.tab.JavaScript {
+		return r
+	}
+	return Row{r.tab.In("main", "")}
 }
 
 // OpenMenu opens the menu of the row. If the menu is open, OpenMenu closes it.
@@ -202,10 +210,11 @@ func (r Row) ExpectCellsDrawn() {
 	}
 }
 
-// Usage opens the page of the usage of the key with this label.
+// Usage opens the page of the key with this label.
 func (r Row) Usage(label string) Chart {
 	r.Follow("Usage")
-	r.tab.expectPage("/usage", label)
+	r.tab.ExpectHeading(label)
+	Frame{r.tab}.ExpectCurrent("API Keys")
 	return Chart{r.tab.In("figure", "Usage")}
 }
 
@@ -233,12 +242,13 @@ func (r Row) Restrictions(label string) Restrictions {
 func (r Row) Rename() Rename {
 	r.OpenMenu()
 	r.Click("Rename")
-	r.ExpectFocus("textbox", "New name")
+	form := Rename{r.asked()}
+	form.ExpectFocus("textbox", "New name")
 	r.tab.settled()
-	return Rename{r}
+	return form
 }
 
-// Rename is a key's row with the form that renames it.
+// Rename is the form that renames a key.
 type Rename struct{ Row }
 
 // Save submits the new label.
@@ -254,8 +264,12 @@ func (r Row) Rotate() Rotation {
 	return ExpectRotation(r.tab)
 }
 
-// Confirmation is a key's row that asks to confirm its revocation.
-type Confirmation struct{ Row }
+// Confirmation asks to confirm the revocation of a key.
+type Confirmation struct {
+	Row
+
+	list Row // in the list
+}
 
 // ExpectOpen checks that the row asks for confirmation and explains the effect of a revocation.
 func (c Confirmation) ExpectOpen() {
@@ -270,7 +284,7 @@ func (c Confirmation) Confirm() { c.Click("Confirm revoke") }
 // ExpectClosed waits until the row no longer asks, and has the focus on Revoke.
 func (c Confirmation) ExpectClosed() {
 	c.ExpectNo("button", "Confirm revoke")
-	c.ExpectFocus("button", "Revoke")
+	c.list.ExpectFocus("button", "Revoke")
 	c.tab.settled()
 }
 

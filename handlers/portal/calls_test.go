@@ -193,7 +193,7 @@ func TestLimitsOfAKey(t *testing.T) {
 		c.post(path, form("5", "", "1000")).redirects("/api-keys#menu-" + key.ID.String())
 		c.call(agent, key, 10*time.Second, 0)
 		c.get("/api-keys").is(http.StatusOK).says("1 of 5 calls, 0 of 1,000 minutes")
-		c.get("/usage?key=" + key.ID.String()).is(http.StatusOK).says("1 of 5 calls, 0 of 1,000 minutes")
+		c.get("/api-keys/" + key.ID.String()).is(http.StatusOK).says("1 of 5 calls, 0 of 1,000 minutes")
 		// A form without the fields changes nothing.
 		c.post(path, url.Values{"note": {"only the note"}}).redirects("/api-keys#menu-" + key.ID.String())
 		if found := modelstest.Value(s.store.Keys.Find(t.Context(), c.account.ID, key.ID))(t); found.Limits != (models.Limits{Calls: 5, MinutesPerMonth: 1000}) {

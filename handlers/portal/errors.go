@@ -72,7 +72,11 @@ func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
 	if message := errorMessages[shown.Code]; message != "" {
 		page.Message = message
 	}
-	if shown.Code == problem.CodeNotFound && c.FullPath() == "" {
+	switch {
+	case shown.Code != problem.CodeNotFound:
+	case strings.HasPrefix(c.FullPath(), homePath+"/:id"): // it is no id
+		page.Message = errorMessages[problem.CodeKeyNotFound]
+	case c.FullPath() == "":
 		page.Message = "There is no page at this address."
 	}
 	if shown.Status == http.StatusForbidden && c.Request.Method == http.MethodGet {

@@ -49,31 +49,12 @@ func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) 
 	return p.page(c, form, replacements...)
 }
 
-// show shows the row of a key. Cancel leads to it.
-func (p *keyPages) show(c *gin.Context) error {
-	key, err := p.find(c)
-	if err != nil {
-		return err
-	}
-	if p.ended(key) {
-		return p.showRevoked(c, key, true)
-	}
-	row, err := p.readRow(c, key)
-	if err != nil {
-		return err
-	}
-	focus := focusRevoke
-	if c.Query(paramFocus) == focusMenu {
-		focus = focusMenu
-	}
-	row.Focused, row.MenuFocused = focus == focusRevoke, focus == focusMenu
-	// The browser gives the focus to the target of the fragment.
-	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#%s-%s", homePath, focus, key.ID)})
-}
-
-// replyWith replies with a row, or with the page of keys that has it.
+// replyWith replies with a row that asks something, or with a page of the question alone.
 func (p *keyPages) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
-	return p.reply(c, reply{status: status, fragment: row, page: func() (templates.Page, error) { return p.newPage(c, row) }})
+	if wantsBack(c) {
+		row.Back = backToKey
+	}
+	return p.reply(c, reply{status: status, fragment: row, page: present(templates.KeyQuestion{APIKeyRow: row})})
 }
 
 // showChanges returns the list if it differs from the version that the client shows.
@@ -264,7 +245,7 @@ func (p *keyPages) rename(c *gin.Context) error {
 	row.MenuFocused = true
 	return p.reply(c, reply{
 		notice: fmt.Sprintf("API key %s renamed to “%s”.", key.Masked(), templates.Isolate(key.Label)), fragment: row,
-		location: fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
+		location: back(c, key, focusMenu),
 	})
 }
 

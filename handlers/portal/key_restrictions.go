@@ -21,7 +21,8 @@ func (p *keyPages) restrictionsPage(c *gin.Context) (page templates.KeyRestricti
 	if page.Key, err = p.find(c); err != nil {
 		return page, err
 	}
-	page.Note = page.Key.Note
+	page.Note, page.Back = page.Key.Note, back(c, page.Key, focusMenu)
+	page.FromKey = wantsBack(c)
 	page.Version = cmp.Or(c.PostForm("made_from"), page.Key.RestrictionsVersion())
 	page.Restrictions, err = p.restrictionsOf(c, page.Key)
 	return page, err
@@ -82,7 +83,7 @@ func (p *keyPages) restrict(c *gin.Context) error {
 	case err != nil:
 		return err
 	}
-	return p.redirectWith(c, fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
+	return p.redirectWith(c, back(c, key, focusMenu),
 		fmt.Sprintf("Restrictions of “%s” saved.", templates.Isolate(key.Label)))
 }
 

@@ -18,26 +18,50 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-func TestRevokeAsksInTheRow(t *testing.T) {
+func TestRevokeAsksInTheRowOrOnAPageOfItsOwn(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key, other := c.key("asked"), c.key("other")
 		path := "/api-keys/" + key.ID.String() + "/revocation"
 
 		page := c.get(path).is(http.StatusOK)
-		page.one("heading", "API Keys")
+		page.one("heading", "Revoke asked")
 		page.one("status", "") // a client would not know which of two to wait for
-		row := page.one("cell", "asked").parent()
-		row.says("takes effect immediately", "cannot be undone")
-		row.one("button", "Cancel").with("autofocus", "")
-		row.one("button", "Confirm revoke").form().with("method", "post").with("action", path)
-		row.none("button", "Revoke")
-		page.one("cell", other.Label).parent().one("button", "Revoke")
+		page.none("table", "")
+		page.none("button", "Revoke")
+		for _, one := range []answer{page, c.fragments().get(path).is(http.StatusOK)} {
+			one.says("takes effect immediately", "cannot be undone")
+			one.one("button", "Cancel").with("autofocus", "")
+			one.one("button", "Confirm revoke").form().with("method", "post").with("action", path)
+			if containsText(one, other.Label) {
+				t.Error("it shows another key")
+			}
+		}
+	})
+}
 
-		fragment := c.fragments().get(path).is(http.StatusOK)
-		fragment.one("button", "Confirm revoke")
-		fragment.none("cell", "other")
-		fragment.none("heading", "")
+// The questions of the page of a key lead back to it, and those of the list to the list.
+func TestQuestionsLeadBack(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("asked")
+		page := "/api-keys/" + key.ID.String()
+		rename := c.get(page).is(http.StatusOK).one("link", "Rename").attr("href")
+		for path, back := range map[string]string{
+			page + "/revocation": "/api-keys#revoke-" + key.ID.String(), page + "/name": "/api-keys#menu-" + key.ID.String(),
+			rename: page, page + "/revocation?back=key": page,
+		} {
+			c.get(path).is(http.StatusOK).one("button", "Cancel").form().with("action", back)
+		}
+		back := url.Values{"back": {"key"}, "name": {"renamed"}}
+		c.post(page+"/name", back).redirects(page)
+		c.get(page).is(http.StatusOK).one("heading", "renamed")
+		c.post(page+"/revocation", back).redirects(page)
+		revoked := c.get(page).is(http.StatusOK)
+		revoked.one("status", "was revoked")
+		revoked.says("Revoked")
+		revoked.none("button", "Revoke")
+		revoked.none("link", "Restrictions")
 	})
 }
 
@@ -48,7 +72,6 @@ func TestCancelLeadsBackToTheRow(t *testing.T) {
 		for query, id := range map[string]string{"": "revoke-", "?focus=menu": "menu-"} {
 			id += key.ID.String()
 			path := "/api-keys/" + key.ID.String() + query
-			c.get(path).redirects("/api-keys#" + id)
 			row := c.fragments().get(path).is(http.StatusOK)
 			row.one("cell", "kept")
 			row.byID(id).with("autofocus", "")
@@ -101,7 +124,6 @@ func TestRevokingARevokedKeySaysSo(t *testing.T) {
 		c.revoke(key)
 		path := "/api-keys/" + key.ID.String()
 		for _, ask := range []func(v *visitor) answer{
-			func(v *visitor) answer { return v.get(path) },
 			func(v *visitor) answer { return v.get(path + "/revocation") },
 			func(v *visitor) answer { return v.get(path + "/name") },
 			func(v *visitor) answer { return v.post(path+"/revocation", nil) },
@@ -208,7 +230,7 @@ func TestConfirmationShowsTheOpenCalls(t *testing.T) {
 		c.call(agent, key, time.Second, 0)
 		confirmation().says("1 call is open now. Revoking ends it.")
 		c.call(agent, key, time.Second, 0)
-		c.get(path).is(http.StatusOK).one("cell", "busy").parent().says("2 calls are open now. Revoking ends them.")
+		c.get(path).is(http.StatusOK).says("2 calls are open now. Revoking ends them.")
 		s.customer(t).get(path).is(http.StatusNotFound)
 	})
 }
@@ -227,7 +249,7 @@ func TestConfirmationWithoutAnAnswerOfLiveKit(t *testing.T) {
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{LiveKit: liveKitAway(t)})
 	c := s.customer(t)
 	page := c.get("/api-keys/" + c.key("asked").ID.String() + "/revocation").is(http.StatusOK)
-	page.one("cell", "asked").parent().says("the number of open calls is unknown")
+	page.says("the number of open calls is unknown")
 	page.one("button", "Confirm revoke")
 	if strings.Contains(page.body, livekitserver.APISecret) {
 		t.Error("the page has the secret")

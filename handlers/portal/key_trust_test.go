@@ -105,7 +105,7 @@ func TestTrustRule(t *testing.T) {
 		page := c.get(path).is(http.StatusOK)
 		page.says("Pinned at the first exchange")
 		page.says("74")
-		usage := c.get("/usage?key=" + key.ID.String()).is(http.StatusOK)
+		usage := c.get("/api-keys/" + key.ID.String()).is(http.StatusOK)
 		table := usage.one("table", "Exchanges").text()
 		if !strings.Contains(table, "Accepted") || !strings.Contains(table, "Refused: environment is <b>staging</b>") || !strings.Contains(table, "203.0.113.9") {
 			t.Errorf("the table says %q", table)

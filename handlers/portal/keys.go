@@ -14,7 +14,7 @@ import (
 	"portal/templates"
 )
 
-// keyPages are the pages of API keys: the list, a rotation, and the revoked keys.
+// keyPages are the pages of API keys: the list, the page of one, a rotation, and the revoked keys.
 type keyPages struct {
 	*site
 
@@ -22,6 +22,7 @@ type keyPages struct {
 	agents *models.Agents
 	calls  *models.Calls
 	people *models.People
+	usage  usagePages
 }
 
 // The parameter focus names the button that opened the row. That button gets the focus again.
@@ -152,8 +153,12 @@ func unused(key models.Key, now time.Time) bool {
 
 // showRevoked removes the row of a revoked key from the page, with a notice.
 func (p *keyPages) showRevoked(c *gin.Context, key models.Key, already bool) error {
+	location := homePath
+	if wantsBack(c) {
+		location = keyPath(key)
+	}
 	return p.reply(c, reply{
-		notice: revokedNotice(key, already), fragment: templates.APIKeyRevoked{ID: key.ID}, location: homePath, event: keysChanged,
+		notice: revokedNotice(key, already), fragment: templates.APIKeyRevoked{ID: key.ID}, location: location, event: keysChanged,
 	})
 }
 

@@ -79,13 +79,14 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	branding, look := brandAssets(d.Brand)
 	s.brand = look
 	store := d.Store
+	usage := usagePages{site: s, keys: store.Keys, calls: store.Calls}
 	oidc := newOIDCClient(s)
 	return &Portal{
 		site:     s,
-		keys:     keyPages{site: s, keys: store.Keys, agents: store.Agents, calls: store.Calls, people: store.People},
+		keys:     keyPages{site: s, keys: store.Keys, agents: store.Agents, calls: store.Calls, people: store.People, usage: usage},
 		agents:   agentPages{site: s, agents: store.Agents, calls: store.Calls},
 		calls:    callPages{site: s, calls: store.Calls, keys: store.Keys, agents: store.Agents, accounts: store.Accounts},
-		usage:    usagePages{site: s, keys: store.Keys, calls: store.Calls},
+		usage:    usage,
 		activity: activityPages{site: s, activity: store.Activity, keys: store.Keys, people: store.People},
 		people:   peoplePages{site: s, people: store.People, invitations: store.Invitations, keys: store.Keys},
 		account:  accountPages{site: s, credentials: store.Credentials, passkeys: keys, oidc: oidc},

@@ -43,7 +43,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 			for i, want := range []string{"leaked", key.Masked(), "just now", c.email, "2 refused"} {
 				rows[1].all("cell", "")[i].exactly(want)
 			}
-			usage := v.get(page.one("link", "2 refused").attr("href")).is(http.StatusOK)
+			usage := c.get(page.one("link", "2 refused").attr("href")).is(http.StatusOK)
 			usage.says(key.Masked(), "1 request in the last 90 days", "2 refused")
 			for _, query := range []string{"?before=x", "?before="} {
 				v.get("/api-keys/revoked" + query).is(http.StatusNotFound)

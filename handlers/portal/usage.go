@@ -41,19 +41,19 @@ var usagePeriods = []struct {
 
 const defaultPeriod = "30d"
 
-// usageView is what the page and its export show.
+// usageView is what a page or its export shows.
 type usageView struct {
+	path   string // of the page
 	period string
 	span   models.UsageSpan
-	key    uuid.UUID         // zero: all keys
 	usages []models.KeyUsage // of all keys, or of the one
 	order  string            // of the table: the id of a column, after "-" if reversed
 }
 
-// view reads the usage that the address selects. If the period or the key is unknown, it returns a
-// 404.
-func (p *usagePages) view(c *gin.Context) (view usageView, err error) {
-	view.period = c.DefaultQuery(paramPeriod, defaultPeriod)
+// view reads the usage of a key, or for the zero id of all keys, in the period of the address. If
+// the period or the key is unknown, it returns a 404.
+func (p *usagePages) view(c *gin.Context, path string, key uuid.UUID) (view usageView, err error) {
+	view.path, view.period, view.order = path, c.DefaultQuery(paramPeriod, defaultPeriod), c.Query(paramSort)
 	for _, period := range usagePeriods {
 		if period.name == view.period {
 			view.span = period.span
@@ -62,22 +62,18 @@ func (p *usagePages) view(c *gin.Context) (view usageView, err error) {
 	if view.span == (models.UsageSpan{}) {
 		return view, problem.NotFound()
 	}
-	if view.key, err = queryID(c, paramKey); err != nil {
-		return view, err
-	}
-	view.order = c.Query(paramSort)
 	ctx, account := c.Request.Context(), sessionFrom(c).AccountID
-	if view.key == uuid.Nil {
+	if key == uuid.Nil {
 		view.usages, err = p.keys.AccountUsage(ctx, account, view.span)
 		return view, err
 	}
-	found, err := p.keys.Usage(ctx, account, view.span, view.key)
+	found, err := p.keys.Usage(ctx, account, view.span, key)
 	if err != nil {
 		return view, err
 	}
-	usage, ok := found[view.key]
+	usage, ok := found[key]
 	if !ok {
-		return view, problem.NotFound()
+		return view, models.ErrKeyNotFound
 	}
 	view.usages = []models.KeyUsage{usage}
 	return view, nil
@@ -86,7 +82,10 @@ func (p *usagePages) view(c *gin.Context) (view usageView, err error) {
 // address returns the URL at path of a period, a key, which may be zero, and an order of the table,
 // which may be empty.
 func (usageView) address(path, period string, key uuid.UUID, order string) string {
-	query := url.Values{paramPeriod: {period}}
+	query := url.Values{}
+	if period != defaultPeriod {
+		query.Set(paramPeriod, period)
+	}
 	if key != uuid.Nil {
 		query.Set(paramKey, key.String())
 	}
@@ -96,56 +95,46 @@ func (usageView) address(path, period string, key uuid.UUID, order string) strin
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 }
 
-func (p *usagePages) chartedKey(c *gin.Context, key models.Key) (*templates.ChartedKey, error) {
-	creator, err := p.keys.Creator(c.Request.Context(), key.AccountID, key.ID)
-	now := p.Now()
-	return &templates.ChartedKey{
-		Key: key, Expired: key.Expired(now), LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
-	}, err
+// sorted returns the URL of the page in another order of its table.
+func (v usageView) sorted(order string) string { return v.address(v.path, v.period, uuid.Nil, order) }
+
+// chosen returns what the page chooses from, with the CSV file of a key, or of all for the zero id.
+func (v usageView) chosen(key uuid.UUID) templates.UsageChoice {
+	choice := templates.UsageChoice{Export: v.address(usagePath+"/export", v.period, key, "")}
+	for _, period := range usagePeriods {
+		choice.Periods = append(choice.Periods, templates.UsagePeriod{
+			Name: period.span.String(), URL: v.address(v.path, period.name, uuid.Nil, ""), Current: period.name == v.period,
+		})
+	}
+	return choice
 }
 
-// columnRequests sorts both tables if the address names no column.
+// columnRequests sorts a table of usage if the address names no column.
 const columnRequests = "requests"
 
-// usageColumns are the columns of the table of keys, and sourceColumns those of the sources of a
-// key.
-var (
-	usageColumns = []tableColumn[models.KeyUsage]{
-		{"label", "Key", labelRank, false},
-		{columnRequests, "Requests", func(usage models.KeyUsage) string {
-			requests, refusals := usage.Total()
-			return numberRank(requests) + numberRank(refusals)
-		}, true},
-		{"refused", "Refused requests", func(usage models.KeyUsage) string {
-			_, refusals := usage.Total()
-			return numberRank(refusals)
-		}, true},
-	}
-	sourceColumns = []tableColumn[models.KeySource]{
-		{"address", "Address", func(source models.KeySource) string { return source.Address }, false},
-		{"client", "Client", func(source models.KeySource) string { return source.Client }, false},
-		{"first", "First seen", func(source models.KeySource) string { return numberRank(source.FirstSeen.UnixNano()) }, false},
-		{"last", "Last seen", func(source models.KeySource) string { return numberRank(source.LastSeen.UnixNano()) }, true},
-		{columnRequests, "Requests", func(source models.KeySource) string { return numberRank(source.Requests) }, true},
-	}
-)
+// usageColumns are the columns of the table of keys.
+var usageColumns = []tableColumn[models.KeyUsage]{
+	{"label", "Key", labelRank, false},
+	{columnRequests, "Requests", func(usage models.KeyUsage) string {
+		requests, refusals := usage.Total()
+		return numberRank(requests) + numberRank(refusals)
+	}, true},
+	{"refused", "Refused requests", func(usage models.KeyUsage) string {
+		_, refusals := usage.Total()
+		return numberRank(refusals)
+	}, true},
+}
 
-// show shows the chart of all keys and a table of them, or the chart of one key and its sources.
+// show shows the chart of all keys and a table of them. A key in the address has a page of its own.
 func (p *usagePages) show(c *gin.Context) error {
-	view, err := p.view(c)
+	if _, ofKey := c.GetQuery(paramKey); ofKey {
+		return p.leadToKey(c)
+	}
+	view, err := p.view(c, usagePath, uuid.Nil)
 	if err != nil {
 		return err
 	}
-	sorted := func(order string) string { return view.address(usagePath, view.period, view.key, order) }
-	page := templates.UsagePage{
-		All: view.address(usagePath, view.period, uuid.Nil, ""), Export: view.address(usagePath+"/export", view.period, view.key, ""),
-		Limited: len(view.usages) >= models.MaxUsageKeys,
-	}
-	for _, period := range usagePeriods {
-		page.Periods = append(page.Periods, templates.UsagePeriod{
-			Name: period.span.String(), URL: view.address(usagePath, period.name, view.key, ""), Current: period.name == view.period,
-		})
-	}
+	page := templates.UsagePage{UsageChoice: view.chosen(uuid.Nil), Limited: len(view.usages) >= models.MaxUsageKeys}
 	page.Voice = p.hasMinutes(view)
 	seconds, err := p.seconds(c, view)
 	if err != nil {
@@ -156,67 +145,44 @@ func (p *usagePages) show(c *gin.Context) error {
 		minutes := func(usage models.KeyUsage) string { return numberRank(seconds[usage.ID]) }
 		columns = append(slices.Clip(columns), tableColumn[models.KeyUsage]{id: "minutes", name: "Minutes", rank: minutes, descending: true})
 	}
-	page.Columns = sortTable(view.usages, columns, view.order, columnRequests, sorted)
+	page.Columns = sortTable(view.usages, columns, view.order, columnRequests, view.sorted)
 	all := int64(0)
 	for _, usage := range view.usages {
 		all += seconds[usage.ID]
 		requests, refusals := usage.Total()
 		page.Keys = append(page.Keys, templates.UsageRow{
-			Key: usage.Key, URL: view.address(usagePath, view.period, usage.ID, ""),
+			Key: usage.Key, URL: view.address(keyPath(usage.Key), view.period, uuid.Nil, ""),
 			Requests: templates.Count(requests), Refused: templates.Count(refusals), Expired: usage.Expired(p.Now()),
 			Minutes: templates.Count(seconds[usage.ID] / 60),
 		})
 	}
 	page.Minutes = templates.Count(all / 60)
 	if len(view.usages) > 0 {
-		charted := models.SumUsage(view.usages)
-		requests, refusals := charted.Total()
+		sum := models.SumUsage(view.usages)
+		requests, refusals := sum.Total()
 		page.Total, page.Refused = templates.Count(requests), templates.Count(refusals)
-		if view.key != uuid.Nil {
-			charted = view.usages[0]
-			if err := p.addKey(c, &page, charted.Key, view.order, sorted); err != nil {
-				return err
-			}
-		}
-		page.Chart = templates.NewUsageChart(charted, view.span, p.Now())
+		page.Chart = templates.NewUsageChart(sum, view.span, p.Now())
 	} else {
 		ended, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
 		if err != nil {
 			return err
 		}
-		page.Keyless = len(ended.Items) == 0
+		page.Keyless, page.Export = len(ended.Items) == 0, ""
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// addKey adds what the page of one key has.
-func (p *usagePages) addKey(c *gin.Context, page *templates.UsagePage, key models.Key, order string, sorted func(order string) string) (err error) {
-	if page.Key, err = p.chartedKey(c, key); err != nil {
-		return err
+// leadToKey redirects to the page of the key in the query string.
+func (p *usagePages) leadToKey(c *gin.Context) error {
+	id, ok := parseID(c.Query(paramKey))
+	if !ok {
+		return models.ErrKeyNotFound
 	}
-	if page.CallLimits, err = p.callLimits(c, key); err != nil {
-		return err
-	}
-	sources, err := p.keys.Sources(c.Request.Context(), key.AccountID, key.ID)
+	view, err := p.view(c, usagePath, id)
 	if err != nil {
 		return err
 	}
-	if key.IsWorkload() {
-		exchanges, err := p.keys.Exchanges(c.Request.Context(), key.AccountID, key.ID)
-		if err != nil {
-			return err
-		}
-		page.Exchanges = templates.NewExchangeRows(exchanges, p.Now())
-	}
-	named := sources // without the rest, which has no address and stays last
-	if n := len(sources); n > 0 && sources[n-1].Address == "" {
-		named = sources[:n-1]
-	}
-	page.Columns = sortTable(named, sourceColumns, order, columnRequests, sorted)
-	page.Sources = templates.NewKeySources(sources, p.Now())
-	refusals, err := p.keys.Refusals(c.Request.Context(), key.AccountID, key.ID)
-	page.Refusals = templates.NewKeyRefusals(refusals, p.Now())
-	return err
+	return p.redirect(c, view.address(keyPath(view.usages[0].Key), view.period, uuid.Nil, view.order))
 }
 
 // hasMinutes reports whether the page has minutes of calls, which are counted by day.
@@ -236,27 +202,22 @@ func (p *usagePages) seconds(c *gin.Context, view usageView) (map[uuid.UUID]int6
 	return p.calls.SecondsByKey(c.Request.Context(), ids, view.span.Starts(p.Now())[0])
 }
 
-// callLimits says how much of its limits a key uses, or "".
-func (p *usagePages) callLimits(c *gin.Context, key models.Key) (string, error) {
-	if !p.calls.Enabled() || key.Limits.IsZero() {
-		return "", nil
-	}
-	used, err := p.calls.Used(c.Request.Context(), key.AccountID, key.ID)
-	return templates.UsedLimits(used, key.Limits), err
-}
-
 // export sends the usage as CSV, with a line for each hour or day that a key was used.
 func (p *usagePages) export(c *gin.Context) (err error) {
+	key, err := queryID(c, paramKey)
+	if err != nil {
+		return err
+	}
 	var view usageView
 	err = p.readExport(c, func() (err error) {
-		view, err = p.view(c)
+		view, err = p.view(c, usagePath, key)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	subject := "usage"
-	if view.key != uuid.Nil {
+	if key != uuid.Nil {
 		subject += "-" + view.usages[0].Label
 	}
 	starts := view.span.Starts(p.Now())

@@ -14,6 +14,8 @@ import (
 	"portal/models/usage"
 )
 
+func keyPage(key models.Key) string { return "/api-keys/" + key.ID.String() }
+
 func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c, stranger := s.customer(t), s.customer(t)
@@ -49,8 +51,11 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 				page.one("link", "unused")
 				page.one("columnheader", "Requests").with("aria-sort", "descending")
 			}
-			page := v.get("/usage?period=7d").is(http.StatusOK)
-			page = v.get(page.one("link", "=production").attr("href")).is(http.StatusOK)
+			of := v.get("/usage?period=7d").is(http.StatusOK).one("link", "=production").attr("href")
+			if want := keyPage(production) + "?period=7d"; of != want {
+				t.Errorf("the key leads to %s, want %s", of, want)
+			}
+			page := c.get(of).is(http.StatusOK)
 			page.says("204 requests in the last 7 days, all on ", production.ID.String())
 			page.none("table", "Usage")
 			page.byID(strings.TrimPrefix(page.one("button", "Copy key ID").attr("data-copy"), "#")).exactly(production.ID.String())
@@ -65,20 +70,25 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 			} {
 				rows[i].says(want)
 			}
-			empty := v.get("/usage?key=" + unused.ID.String()).is(http.StatusOK)
+			v.get("/usage?sort=last&period=24h&key=" + unused.ID.String()).redirects(keyPage(unused) + "?period=24h&sort=last")
+			empty := c.get(keyPage(unused)).is(http.StatusOK)
 			empty.says("Sources No requests in the last 30 days")
 			empty.none("table", "Sources")
-			page.one("link", "30 days").with("href", "/usage?key="+production.ID.String()+"&period=30d")
+			page.one("link", "30 days").with("href", keyPage(production))
 			foreign := stranger.key("another").ID.String()
 			for _, query := range []string{"period=1y", "key=" + foreign, "key=" + uuid.NewString(), "key=nothing"} {
 				v.get("/usage?" + query).is(http.StatusNotFound)
 				v.get("/usage/export?" + query).is(http.StatusNotFound)
 			}
+			for _, path := range []string{"/usage?key=" + foreign, "/usage?key=nothing", "/api-keys/" + foreign, "/api-keys/nothing"} {
+				v.get(path).is(http.StatusNotFound).says("This key doesn’t exist in your account.")
+			}
 		})
 
-		ofKey := c.get("/usage?period=24h&key=" + production.ID.String())
+		ofKey := c.get(keyPage(production) + "?period=24h")
 		ofKey.one("heading", "=production")
 		ofKey.byID("main").one("link", "Usage").with("href", "/usage?period=24h")
+		ofKey.one("link", "API Keys").with("aria-current", "page")
 		export := exported(t, c.get(c.get("/usage?period=24h").one("link", "Download CSV").attr("href")).is(http.StatusOK))
 		if got := strings.Join(export[0], " "); len(export) != 3 || got != "time key_id label key requests refused" {
 			t.Fatalf("the export is %q", export)
@@ -134,7 +144,7 @@ func TestUsageOfAKeyThatWasRevokedBefore(t *testing.T) {
 		clock.Advance(30 * time.Hour)
 		c.signIn(c.email, password).redirects("/api-keys")
 		c.get("/usage?period=24h").is(http.StatusOK).none("link", "forgotten")
-		c.get("/usage?period=24h&key=" + key.ID.String()).is(http.StatusOK).says("No requests in the last 24 hours")
+		c.get(keyPage(key)+"?period=24h").is(http.StatusOK).says("No requests in the last 24 hours", "Revoked")
 	})
 }
 
@@ -163,7 +173,7 @@ func TestPageOfAKeyShowsRefusedRequests(t *testing.T) {
 	c, other := s.customer(t), s.customer(t)
 	key, _, err := s.store.Keys.Generate(t.Context(), c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
 	modelstest.Must(t, err)
-	page := "/usage?period=30d&key=" + key.ID.String()
+	page := keyPage(key)
 	c.get(page).is(http.StatusOK).says("No refused requests in the last 7 days.")
 	s.store.API.NoteRefusal(models.Principal{AccountID: c.account.ID, KeyID: key.ID}, models.Refusal{
 		Reason: "address", Route: "GET /api/agents", RequestID: "QX7", From: usage.NewSource(netip.MustParseAddr("192.0.2.7"), "<b>curl/8.5.0</b>"),

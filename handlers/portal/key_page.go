@@ -1,0 +1,138 @@
+package portal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+func keyPath(key models.Key) string { return fmt.Sprintf("%s/%s", homePath, key.ID) }
+
+// With the parameter back, a page about a key leads back to the page of the key, otherwise to the
+// list.
+const (
+	paramBack = "back"
+	backToKey = "key"
+)
+
+func wantsBack(c *gin.Context) bool {
+	return c.Query(paramBack) == backToKey || c.PostForm(paramBack) == backToKey
+}
+
+// back returns the address that a page about a key leads back to. In the list, the button with this
+// name takes the focus.
+func back(c *gin.Context, key models.Key, button string) string {
+	if wantsBack(c) {
+		return keyPath(key)
+	}
+	return fmt.Sprintf("%s#%s-%s", homePath, button, key.ID)
+}
+
+// show shows the page of a key, which may be revoked, or to HTMX its row. Cancel in a row leads to
+// the latter.
+func (p *keyPages) show(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	if key, err = p.durable(c, key); err != nil {
+		return err
+	}
+	page := func() (templates.Page, error) { return p.keyPage(c, key) }
+	if p.ended(key) {
+		return p.reply(c, reply{notice: revokedNotice(key, true), fragment: templates.APIKeyRevoked{ID: key.ID}, page: page, event: keysChanged})
+	}
+	row, err := p.readRow(c, key)
+	if err != nil {
+		return err
+	}
+	row.MenuFocused = c.Query(paramFocus) == focusMenu
+	row.Focused = !row.MenuFocused
+	return p.reply(c, reply{fragment: row, page: page})
+}
+
+// keyPage returns what a key can do and how it is used.
+func (p *keyPages) keyPage(c *gin.Context, key models.Key) (page templates.KeyPage, err error) {
+	ctx, now := c.Request.Context(), p.Now()
+	view, err := p.usage.view(c, keyPath(key), key.ID)
+	if err != nil {
+		return page, err
+	}
+	page = templates.KeyPage{
+		Key: key, UsageChoice: view.chosen(key.ID), All: view.address(usagePath, view.period, uuid.Nil, ""),
+		Chart:   templates.NewUsageChart(view.usages[0], view.span, now),
+		Expired: key.Expired(now), Ended: optionalMoment(key.EndedAt(now), now), Expires: templates.NewKeyExpires(key.ExpiresAt, now),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now),
+	}
+	if page.Creator, err = p.keys.Creator(ctx, key.AccountID, key.ID); err != nil {
+		return page, err
+	}
+	if page.Rotation, err = p.rotation(c, key); err != nil {
+		return page, err
+	}
+	if err := p.addReach(c, &page); err != nil {
+		return page, err
+	}
+	if err := p.addSources(c, &page, view); err != nil {
+		return page, err
+	}
+	if key.IsWorkload() {
+		exchanges, err := p.keys.Exchanges(ctx, key.AccountID, key.ID)
+		if err != nil {
+			return page, err
+		}
+		page.Exchanges = templates.NewExchangeRows(exchanges, now)
+	}
+	refusals, err := p.keys.Refusals(ctx, key.AccountID, key.ID)
+	page.Refusals = templates.NewKeyRefusals(refusals, now)
+	return page, err
+}
+
+// addReach adds the agents, the networks and the limits of a key.
+func (p *keyPages) addReach(c *gin.Context, page *templates.KeyPage) error {
+	key := page.Key
+	reach, err := p.restrictionsOf(c, key)
+	if err != nil {
+		return err
+	}
+	page.Agents = reach.Chosen()
+	page.Networks = strings.Fields(reach.Networks)
+	if key.IsWorkload() && key.Trust != nil {
+		page.Trust = p.trustFormOf("", *key.Trust).Sentence
+	}
+	if !p.calls.Enabled() || key.Limits.IsZero() {
+		return nil
+	}
+	used, err := p.calls.Used(c.Request.Context(), key.AccountID, key.ID)
+	page.CallLimits = templates.UsedLimits(used, key.Limits)
+	return err
+}
+
+// sourceColumns are the columns of the sources of a key.
+var sourceColumns = []tableColumn[models.KeySource]{
+	{"address", "Address", func(source models.KeySource) string { return source.Address }, false},
+	{"client", "Client", func(source models.KeySource) string { return source.Client }, false},
+	{"first", "First seen", func(source models.KeySource) string { return numberRank(source.FirstSeen.UnixNano()) }, false},
+	{"last", "Last seen", func(source models.KeySource) string { return numberRank(source.LastSeen.UnixNano()) }, true},
+	{columnRequests, "Requests", func(source models.KeySource) string { return numberRank(source.Requests) }, true},
+}
+
+// addSources adds where the requests with a key came from.
+func (p *keyPages) addSources(c *gin.Context, page *templates.KeyPage, view usageView) error {
+	sources, err := p.keys.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	if err != nil {
+		return err
+	}
+	named := sources // without the rest, which has no address and stays last
+	if n := len(sources); n > 0 && sources[n-1].Address == "" {
+		named = sources[:n-1]
+	}
+	page.Columns = sortTable(named, sourceColumns, view.order, columnRequests, view.sorted)
+	page.Sources = templates.NewKeySources(sources, p.Now())
+	return nil
+}
