@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/playwright-community/playwright-go"
 	"github.com/pquerna/otp/totp"
 
 	"portal/e2e/pages"
@@ -301,8 +302,56 @@ func TestPasskey(t *testing.T) {
 	account.Passkeys().ExpectCount("listitem", 1)
 }
 
-// addAuthenticator adds a virtual authenticator that verifies its user to the tab.
-func (v *visitor) addAuthenticator(t *testing.T) {
+// Passkeys work with the answers of extensions, and in browsers without the JSON methods. A passkey
+// whose provider begins to copy it to other devices stays valid.
+func TestPasskeysOfExtensionsAndOlderBrowsers(t *testing.T) {
+	t.Parallel()
+	address := modelstest.Value(subprocess.FreeAddress())(t)
+	_, port, err := net.SplitHostPort(address)
+	modelstest.Must(t, err)
+	site := "http://localhost:" + port
+	p := ownPortal(t, settings{address: address, baseURL: site})
+	// answering replaces the answers of the browser.
+	answering := func(answer string) string {
+		return `for (const call of ["create", "get"]) {
+			const original = navigator.credentials[call].bind(navigator.credentials)
+			navigator.credentials[call] = async (options) => {
+				const credential = await original(options), { id, rawId, type, response } = credential
+				` + answer + `
+			}
+		}`
+	}
+	for name, script := range map[string]string{
+		"toJSON throws": answering(`credential.toJSON = () => { throw new TypeError("Illegal invocation") }; return credential`),
+		"a plain object": answering(`const fields = ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"]
+			return { id, rawId: new Uint8Array(rawId), type, response: Object.fromEntries(fields.map((name) => [name, response[name]])) }`),
+		"no JSON methods": `delete PublicKeyCredential.parseCreationOptionsFromJSON; delete PublicKeyCredential.parseRequestOptionsFromJSON
+			delete PublicKeyCredential.prototype.toJSON`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := p.newCustomer(t)
+			v := visit(t, site, withoutMotion)
+			modelstest.Must(t, v.context.AddInitScript(playwright.Script{Content: &script}))
+			setFlags := v.addAuthenticator(t)
+			c.signIn(v.Tab)
+			account := pages.OpenAccount(v.Tab)
+			account.Click("Add a passkey")
+			account.Passkeys().ExpectCount("listitem", 1)
+			for _, copied := range []bool{false, true, false} {
+				setFlags(copied)
+				account.SignOut()
+				pages.ExpectLogin(v.Tab).Click("Use a passkey")
+				pages.ExpectKeys(v.Tab)
+				account = pages.OpenAccount(v.Tab)
+			}
+		})
+	}
+}
+
+// addAuthenticator adds a virtual authenticator that verifies its user to the tab. The returned
+// function sets whether its passkey is, and can be, copied to other devices.
+func (v *visitor) addAuthenticator(t *testing.T) (setCopied func(bool)) {
 	t.Helper()
 	session := modelstest.Value(v.context.NewCDPSession(v.Page))(t)
 	options := map[string]any{
@@ -310,5 +359,17 @@ func (v *visitor) addAuthenticator(t *testing.T) {
 		"isUserVerified": true, "automaticPresenceSimulation": true,
 	}
 	modelstest.Value(session.Send("WebAuthn.enable", map[string]any{}))(t)
-	modelstest.Value(session.Send("WebAuthn.addVirtualAuthenticator", map[string]any{"options": options}))(t)
+	added, _ := modelstest.Value(session.Send("WebAuthn.addVirtualAuthenticator", map[string]any{"options": options}))(t).(map[string]any)
+	id := added["authenticatorId"]
+	return func(copied bool) {
+		t.Helper()
+		answer, _ := modelstest.Value(session.Send("WebAuthn.getCredentials", map[string]any{"authenticatorId": id}))(t).(map[string]any)
+		credentials, _ := answer["credentials"].([]any)
+		for _, one := range credentials {
+			credential, _ := one.(map[string]any)
+			modelstest.Value(session.Send("WebAuthn.setCredentialProperties", map[string]any{
+				"authenticatorId": id, "credentialId": credential["credentialId"], "backupEligibility": copied, "backupState": copied,
+			}))(t)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -148,7 +149,7 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
 			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
 			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
-		return signedIn, unlessAffected(result, err, ErrPasskeyNotFound)
+		return signedIn, unlessAffected(result, err, fmt.Errorf("%w, or its signature counter has not grown", ErrPasskeyNotFound))
 	})
 }
 

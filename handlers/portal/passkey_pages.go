@@ -44,16 +44,17 @@ func (p *accountPages) createPasskey(c *gin.Context) error {
 	}
 	answer, err := protocol.ParseCredentialCreationResponseBytes([]byte(c.PostForm(credentialField)))
 	if err != nil {
-		return p.passkeyRefused(c)
+		return p.passkeyRefused(c, refusedBecause(err))
 	}
 	challenge, known := p.passkeys.takeChallenge(c, answer.Response.CollectedClientData)
 	if !known {
-		return p.passkeyRefused(c)
+		return p.passkeyRefused(c, refusedBecause(errChallengeUnknown))
 	}
 	session := sessionFrom(c)
+	ignoreBackup(nil, &answer.Response.AttestationObject.AuthData.Flags)
 	credential, err := p.passkeys.CreateCredential(passkeyUser{session: session}, challenge, answer)
 	if err != nil {
-		return p.passkeyRefused(c)
+		return p.passkeyRefused(c, refusedBecause(err))
 	}
 	record, err := json.Marshal(credential)
 	if err != nil {
@@ -67,14 +68,16 @@ func (p *accountPages) createPasskey(c *gin.Context) error {
 	case errors.Is(err, models.ErrPasskeyLimit):
 		return p.redirectWith(c, accountPath, "You have 10 passkeys, which is the limit. Remove one first.")
 	case errors.Is(err, models.ErrPasskeyTaken), errors.Is(err, models.ErrChallengeUsed):
-		return p.passkeyRefused(c)
+		return p.passkeyRefused(c, err)
 	case err != nil:
 		return err
 	}
 	return p.redirectWith(c, accountPath, "Passkey added.")
 }
 
-func (p *accountPages) passkeyRefused(c *gin.Context) error {
+// passkeyRefused logs the cause, and leads back to the page.
+func (p *accountPages) passkeyRefused(c *gin.Context, cause error) error {
+	_ = c.Error(cause)
 	return p.redirectWith(c, accountPath, "The passkey could not be added. Try again.")
 }
 
@@ -141,26 +144,27 @@ func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 	switch {
 	case err == nil:
 		return p.signedIn(c, signedIn, form.Next)
-	case errors.Is(err, models.ErrPasskeyNotFound), errors.Is(err, models.ErrChallengeUsed):
+	case errors.Is(err, errPasskeyRefused), errors.Is(err, models.ErrPasskeyNotFound), errors.Is(err, models.ErrChallengeUsed):
 		form.Problem = "This passkey was not accepted. Try again, or sign in another way."
 	case errors.Is(err, models.ErrSignInDisabled), errors.Is(err, models.ErrOnlyByProvider):
 		form.Problem = problem.From(err).Message
 	default:
 		return err
 	}
+	_ = c.Error(err) // for the log
 	return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: present(p.page(form))})
 }
 
 // verifyPasskey checks the answer in the form and returns the passkey with its new counter, and the
-// challenge. If the answer is not valid, the error is [models.ErrPasskeyNotFound].
+// challenge. If the answer is not valid, the error is [errPasskeyRefused].
 func (p *signInPages) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
 	answer, err := protocol.ParseCredentialRequestResponseBytes([]byte(c.PostForm(credentialField)))
 	if err != nil {
-		return models.Passkey{}, "", models.ErrPasskeyNotFound
+		return models.Passkey{}, "", refusedBecause(err)
 	}
 	challenge, known := p.passkeys.takeChallenge(c, answer.Response.CollectedClientData)
 	if !known {
-		return models.Passkey{}, "", models.ErrPasskeyNotFound
+		return models.Passkey{}, "", refusedBecause(errChallengeUnknown)
 	}
 	passkey, err := p.credentials.FindPasskey(c.Request.Context(), answer.RawID)
 	if err != nil {
@@ -170,10 +174,14 @@ func (p *signInPages) verifyPasskey(c *gin.Context) (models.Passkey, string, err
 	if user.credentials, err = credentialsOf(passkey); err != nil {
 		return models.Passkey{}, "", err
 	}
+	ignoreBackup(&user.credentials[0], &answer.Response.AuthenticatorData.Flags)
 	credential, err := p.passkeys.ValidateDiscoverableLogin(
 		func(_, _ []byte) (webauthn.User, error) { return user, nil }, challenge, answer)
-	if err != nil || credential.Authenticator.CloneWarning {
-		return models.Passkey{}, "", models.ErrPasskeyNotFound
+	if err != nil {
+		return models.Passkey{}, "", refusedBecause(err)
+	}
+	if credential.Authenticator.CloneWarning {
+		return models.Passkey{}, "", refusedBecause(errCounter)
 	}
 	record, err := json.Marshal(credential)
 	passkey.Credential, passkey.SignCount = string(record), int64(credential.Authenticator.SignCount)

@@ -2,6 +2,8 @@ package portal
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -71,6 +73,38 @@ func (p *relyingParty) sendOptions(c *gin.Context, options any, challenge *webau
 func (p *relyingParty) takeChallenge(c *gin.Context, answered protocol.CollectedClientData) (challenge webauthn.SessionData, known bool) {
 	known = p.cookies.take(c, challengeCookie, answered.Challenge, &challenge)
 	return challenge, known
+}
+
+// errPasskeyRefused is the error of an answer that the portal does not accept.
+var errPasskeyRefused = errors.New("the passkey was refused")
+
+var (
+	errChallengeUnknown = errors.New("its challenge is older than 5 minutes, of another browser or answered before")
+	errCounter          = errors.New("its signature counter has not grown, so it may be a copy")
+)
+
+// refusedBecause returns an errPasskeyRefused with the cause in words.
+func refusedBecause(cause error) error {
+	text := cause.Error()
+	if detailed, ok := errors.AsType[*protocol.Error](cause); ok && detailed.DevInfo != "" {
+		text += ": " + strings.TrimSpace(detailed.DevInfo)
+	}
+	if inner := errors.Unwrap(cause); inner != nil && !strings.Contains(text, inner.Error()) {
+		text += ": " + inner.Error()
+	}
+	return fmt.Errorf("%w: %.500s", errPasskeyRefused, text)
+}
+
+// ignoreBackup makes the flags of an answer agree with those of its credential, which may be nil.
+// They say whether the passkey is copied to other devices, which the portal does not use. The library
+// refuses a change of them, but password managers change them.
+func ignoreBackup(credential *webauthn.Credential, flags *protocol.AuthenticatorFlags) {
+	if !flags.HasBackupEligible() {
+		*flags &^= protocol.FlagBackupState
+	}
+	if credential != nil {
+		credential.Flags.BackupEligible = flags.HasBackupEligible()
+	}
 }
 
 // passkeyUser is a user as the WebAuthn library sees it.

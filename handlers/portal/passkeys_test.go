@@ -1,11 +1,15 @@
 package portal_test
 
 import (
+	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
+	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -44,6 +48,35 @@ func TestAddressOfAPasskeyLeadsToSignIn(t *testing.T) {
 	v := sqliteSite(t, "https://portal.test").visitor(t)
 	v.post("/login/passkey", url.Values{"credential": {"{}"}}).is(http.StatusUnprocessableEntity)
 	v.get("/login/passkey").redirects("/login")
+}
+
+// The visitor learns only that the passkey was refused.
+func TestRefusedPasskeyHasItsCauseInTheLog(t *testing.T) {
+	t.Parallel()
+	var log modelstest.LogBuffer
+	c := sqliteSite(t, "https://portal.test").with(t, func(d *handlers.Deps) { d.Logger = log.Logger() }).customer(t)
+	answer := func(clientData, authenticatorData string) url.Values {
+		encode := base64.RawURLEncoding.EncodeToString
+		return url.Values{"credential": {fmt.Sprintf(`{"id": "AQ", "rawId": "AQ", "type": "public-key",
+			"response": {"clientDataJSON": %q, "authenticatorData": %q, "signature": "AQ", "userHandle": "AQ"}}`,
+			encode([]byte(clientData)), encode([]byte(authenticatorData)))}}
+	}
+	for _, refused := range []struct {
+		path  string
+		form  url.Values
+		cause string
+	}{
+		{"/login/passkey", url.Values{"credential": {"{}"}}, "the passkey was refused: CredentialAssertionResponse with ID missing"},
+		{"/login/passkey", answer(`{"challenge": "AQ"}`, strings.Repeat("\x00", 37)), "the passkey was refused: its challenge is older"},
+		{"/login/passkey", answer(`{`, ""), "the passkey was refused: unexpected end of JSON input"},
+		{"/account/passkeys", url.Values{"credential": {"{}"}}, "the passkey was refused: Parse error for Registration: Missing ID"},
+	} {
+		log.Reset()
+		c.post(refused.path, refused.form)
+		if line := log.LineWith(`"msg":"request"`); !strings.Contains(line, `"level":"INFO"`) || !strings.Contains(line, `"cause":"`+refused.cause) {
+			t.Errorf("%s: the log has %s, want %s", refused.path, line, refused.cause)
+		}
+	}
 }
 
 // Where nobody signs in with a password, an authenticator app has no effect.

@@ -3,10 +3,68 @@
 (() => {
   'use strict';
 
-  const calls = {
-    create: async (options) => navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) }),
-    get: async (options) => navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) }),
-  };
+  // The options and the answer are converted here, because older browsers have no JSON methods, and
+  // the answers of some extensions have none that work.
+  const calls = { create, get };
+
+  async function create(options) {
+    return navigator.credentials.create({
+      publicKey: {
+        ...options,
+        challenge: decode(options.challenge),
+        user: { ...options.user, id: decode(options.user.id) },
+        excludeCredentials: options.excludeCredentials?.map(decodeID),
+      },
+    });
+  }
+
+  async function get(options) {
+    return navigator.credentials.get({
+      publicKey: { ...options, challenge: decode(options.challenge), allowCredentials: options.allowCredentials?.map(decodeID) },
+    });
+  }
+
+  function decodeID(credential) {
+    return { ...credential, id: decode(credential.id) };
+  }
+
+  // Returns the bytes of a text in base64url.
+  function decode(text) {
+    return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (character) => character.charCodeAt(0));
+  }
+
+  // Returns bytes as a text in base64url, which an extension may have done already.
+  function encode(bytes) {
+    if (!bytes || typeof bytes === 'string') {
+      return bytes || undefined;
+    }
+    const view = ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : new Uint8Array(bytes);
+    return btoa(Array.from(view, (byte) => String.fromCharCode(byte)).join(''))
+      .replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  }
+
+  function toJSON({ rawId, response }) {
+    const id = encode(rawId);
+    const { clientDataJSON, attestationObject, authenticatorData, signature, userHandle } = response;
+    // Undefined fields are left out.
+    return JSON.stringify({
+      id, rawId: id, type: 'public-key',
+      response: {
+        clientDataJSON: encode(clientDataJSON), transports: transportsOf(response),
+        attestationObject: encode(attestationObject), authenticatorData: encode(authenticatorData),
+        signature: encode(signature), userHandle: encode(userHandle),
+      },
+    });
+  }
+
+  // The transports are optional.
+  function transportsOf(response) {
+    try {
+      return response.getTransports?.();
+    } catch {
+      return undefined;
+    }
+  }
 
   document.addEventListener('submit', (event) => {
     const form = event.target;
@@ -24,7 +82,7 @@
     button.disabled = true;
     show(form, '');
     try {
-      if (!globalThis.PublicKeyCredential?.parseCreationOptionsFromJSON) {
+      if (!globalThis.PublicKeyCredential || !navigator.credentials) {
         show(form, 'This browser does not support passkeys.');
         return;
       }
@@ -32,7 +90,7 @@
       if (response.ok && !response.redirected) {
         const { publicKey } = await response.json();
         const credential = await calls[form.dataset.passkey](publicKey);
-        form.elements.credential.value = JSON.stringify(credential.toJSON());
+        form.elements.credential.value = toJSON(credential);
       }
       // Without an answer, the server asks for the password or shows what is wrong.
       form.submit();
