@@ -71,19 +71,35 @@ func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, 
 	return reason, err
 }
 
-// use remembers a token for the key that is accepted once, and returns a reason if it was used
-// before. If the public keys of its issuer were pasted, it is remembered for the account only,
-// because each account can paste others and sign what it likes.
-func (s Subject) use(ctx context.Context, tx Tx, key Key) (reason string, err error) {
+// UsedBefore reports whether a token for the key that is accepted once was used. [API.Exchange]
+// checks it again.
+func (a *API) UsedBefore(ctx context.Context, key Key, s Subject) (used bool, err error) {
 	if s.ID == "" {
-		return "", nil
+		return false, nil
 	}
+	used, err = a.db.onPrimary(a.db.api.NewSelect().Model((*usedToken)(nil)).Where("token_hash = ?", s.hash(key))).Exists(ctx)
+	return used, failed("look up a used token", err)
+}
+
+// hash returns the hash of a token for the key that is accepted once. If the public keys of its
+// issuer were pasted, it depends on the account, because each account can paste others and sign
+// what it likes.
+func (s Subject) hash(key Key) []byte {
 	name := s.Issuer + "\x00" + s.ID
 	if len(key.Trust.JWKS) > 0 {
 		name = key.AccountID.String() + "\x00" + name
 	}
 	hash := sha256.Sum256([]byte(name))
-	n, err := affected(tx.NewInsert().Model(&usedToken{TokenHash: hash[:], ExpiresAt: s.ExpiresAt}).On("CONFLICT DO NOTHING").Exec(ctx))
+	return hash[:]
+}
+
+// use remembers a token for the key that is accepted once, and returns a reason if it was used
+// before.
+func (s Subject) use(ctx context.Context, tx Tx, key Key) (reason string, err error) {
+	if s.ID == "" {
+		return "", nil
+	}
+	n, err := affected(tx.NewInsert().Model(&usedToken{TokenHash: s.hash(key), ExpiresAt: s.ExpiresAt}).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && n == 0 {
 		reason = "the token was used before"
 	}

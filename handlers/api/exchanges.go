@@ -41,8 +41,7 @@ const (
 type exchanges struct {
 	*site
 
-	// The tokens of an issuer that the rule of a key does not accept have a limit of their own,
-	// because others have such tokens too.
+	// See limitKey.
 	ofAddress, ofKey, ofKeyRefused *rateLimiter
 	// Of the issuers whose keys are fetched.
 	keys *publickeys.Signers[[]jose.JSONWebKey]
@@ -200,11 +199,7 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 		return exchangeBody{}, err
 	}
 	subject := e.subject(c, key, claims)
-	limit := e.ofKey
-	if subject.Check(key.TrustPins) != "" {
-		limit = e.ofKeyRefused
-	}
-	if err := limit.limit(c, key.ID); err != nil {
+	if err := e.limitKey(c, key, subject); err != nil {
 		return exchangeBody{}, err
 	}
 	reason, err := query(e.site, c, 0, func(ctx context.Context) (string, error) { return e.Store.API.Exchange(ctx, key, subject) })
@@ -216,6 +211,22 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	}
 	middleware.SetCaller(c, middleware.Caller{Account: key.AccountID, Key: key.ID})
 	return e.issue(key, claims)
+}
+
+// limitKey counts an exchange for the key. Because others may have old tokens of the workload, and
+// tokens of the issuer that the rule of the key does not accept, those count apart.
+func (e *exchanges) limitKey(c *gin.Context, key models.Key, subject models.Subject) error {
+	if subject.Check(key.TrustPins) != "" {
+		return e.ofKeyRefused.limit(c, key.ID)
+	}
+	used, err := query(e.site, c, 0, func(ctx context.Context) (bool, error) { return e.Store.API.UsedBefore(ctx, key, subject) })
+	switch {
+	case err != nil:
+		return err
+	case used:
+		return e.ofKeyRefused.limit(c, key.ID)
+	}
+	return e.ofKey.limit(c, key.ID)
 }
 
 func (e *exchanges) issue(key models.Key, claims workload.Claims) (exchangeBody, error) {

@@ -492,6 +492,13 @@ func TestRefusedExchangesDoNotUseUpTheLimitOfTheKey(t *testing.T) {
 		from(fmt.Sprintf("192.0.2.%d", i%2), e.issuer.Token(foreign), http.StatusBadRequest)
 	}
 	from("198.51.100.1", e.issuer.Token(expired), http.StatusTooManyRequests)
+	e.clock.Advance(time.Minute)
+	once := e.issuer.Token(e.job())
+	from("192.0.2.1", once, http.StatusOK)
+	for i := range 60 {
+		from(fmt.Sprintf("192.0.2.%d", i%2), once, http.StatusBadRequest)
+	}
+	from("198.51.100.1", once, http.StatusTooManyRequests)
 	from("198.51.100.2", e.issuer.Token(e.job()), http.StatusOK)
 }
 

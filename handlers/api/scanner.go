@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -48,19 +49,28 @@ func oneHeader(c *gin.Context, name string) (string, error) {
 }
 
 // key returns the public key with this identifier. The error is a 400 for an unknown identifier, or
-// a 503 if no keys have been fetched yet. Unknown identifiers count for the network of the client.
+// a 503 if no keys have been fetched yet, or new ones cannot be fetched. Unknown identifiers count
+// for the network of the client.
 func (s *scanner) key(c *gin.Context, id string) (*ecdsa.PublicKey, error) {
 	key, err := s.keys.Get(c.Request.Context(), id, addressID(middleware.ClientOf(c)).String())
 	missing, isMissing := errors.AsType[*publickeys.MissingError](err)
+	unconfirmed, isUnconfirmed := errors.AsType[*publickeys.UnconfirmedError](err)
 	switch {
 	case isMissing:
-		unavailable := problem.Unavailable(missing)
-		unavailable.RetryAfter = missing.RetryAfter
-		return nil, unavailable
+		return nil, keysMissing(missing.RetryAfter, err)
+	case isUnconfirmed && unconfirmed.Away:
+		return nil, keysMissing(unconfirmed.RetryAfter, err)
 	case errors.Is(err, publickeys.ErrUnknown):
 		return nil, problem.InvalidRequest("GitHub has no public key with this identifier.")
 	case err != nil:
 		return nil, problem.Unavailable(fmt.Errorf("%w report leaked keys: %w", models.ErrBusy, err))
 	}
 	return key, nil
+}
+
+// keysMissing returns the 503 while the public keys of the scanner cannot be fetched.
+func keysMissing(retryAfter time.Duration, cause error) error {
+	unavailable := problem.Unavailable(cause)
+	unavailable.RetryAfter = retryAfter
+	return unavailable
 }

@@ -55,6 +55,7 @@ func (e *MissingError) Unwrap() error { return e.Cause }
 // the caller came.
 type UnconfirmedError struct {
 	RetryAfter time.Duration // until the next fetch
+	Away       bool          // the last fetch failed
 }
 
 // Error implements error.
@@ -169,7 +170,7 @@ func (k *Keys[K]) fetchFor(ctx context.Context, id, caller string) (K, error) {
 	case k.known.Load() == nil:
 		return key, &MissingError{k.pause(now), failure}
 	case k.failed || k.begun.Load() == before:
-		return key, &UnconfirmedError{max(k.pause(now), k.pauseOf(caller, now))}
+		return key, &UnconfirmedError{max(k.pause(now), k.pauseOf(caller, now)), k.failed}
 	default:
 		return key, ErrUnknown
 	}
