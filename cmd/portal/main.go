@@ -32,6 +32,7 @@ type commandLine struct {
 	Serve   serveCommand   `cmd:"" help:"Serve the portal and the API. This is the default command."`
 	Migrate migrateCommand `cmd:"" help:"Update the database schema and exit."`
 	Check   checkCommand   `cmd:"" help:"Say whether the settings work: what answers of the database, LiveKit, the OpenID provider, the mail server and the portal's own addresses."`
+	Status  statusCommand  `cmd:"" help:"Print the version, the schema, the size of the database, and what is in it, waits or fails."`
 	Account struct {
 		Create    accountCreateCommand    `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
 		List      accountListCommand      `cmd:"" help:"List all accounts."`

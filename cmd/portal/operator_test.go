@@ -403,7 +403,7 @@ func TestOperatorsCommandsCreateNoDatabase(t *testing.T) {
 		"agent pause --account ada@example.com --id " + id, "agent resume --account ada@example.com --id " + id,
 		"agent rename --account ada@example.com --name Sales --id " + id, "agent remove --account ada@example.com --id " + id,
 		"account erase --account ada@example.com --name Ada", "user erase --email ada@example.com",
-		"key list --account ada@example.com", "key revoke --id " + id, "key revoke --key -", "backup portal.backup",
+		"key list --account ada@example.com", "key revoke --id " + id, "key revoke --key -", "backup portal.backup", "status",
 	} {
 		run := portalCommand(t, nil, strings.Split(command, " ")...)
 		path := filepath.Join(run.Dir, "data", "portal.db")
