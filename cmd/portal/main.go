@@ -77,7 +77,7 @@ type commandLine struct {
 
 	Healthcheck healthcheckCommand `cmd:"" hidden:"" help:"Check whether the portal on this host is ready. For containers without other tools."`
 
-	EnvFile envFile `placeholder:"FILE" help:"Read environment variables from a file, as EnvironmentFile= of systemd does. Variables that are set already win."`
+	EnvFile envFile `placeholder:"FILE" help:"Read environment variables from a file of NAME=value lines, as systemd and Docker Compose do. Variables that are set already win."`
 
 	Version     versionCommand   `cmd:"" help:"Print the version."`
 	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
