@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -49,25 +48,17 @@ func (envFile) BeforeReset(c *kong.Context, flag *kong.Path) error {
 func readEnvFile(path string) ([]assignment, error) {
 	file, err := os.Open(path) //nolint:gosec // the operator names the file
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, errors.New(fileProblem(err, "name a file that this user may read"))
 	}
 	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, maxEnvFile+1))
 	switch {
 	case err != nil:
-		return nil, withoutPath(err)
+		return nil, errors.New(fileProblem(err, "name a file that this user may read"))
 	case len(content) > maxEnvFile:
 		return nil, fmt.Errorf("the file is longer than %d bytes", maxEnvFile)
 	}
 	return parseEnvFile(string(content))
-}
-
-// withoutPath returns the cause of an error about a file, for a message that names the file.
-func withoutPath(err error) error {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return failed.Err
-	}
-	return err
 }
 
 // assignment is a variable in a file.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -121,6 +122,20 @@ func mapText(c *kong.DecodeContext, target reflect.Value) error {
 	if strings.TrimSpace(target.String()) == "" {
 		return errors.New("the value is empty; give one or leave the flag out")
 	}
+	return nil
+}
+
+// mapNumber is mapText for a whole number.
+func mapNumber(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := mapText(c, reflect.ValueOf(&text).Elem()); err != nil {
+		return err
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || target.OverflowInt(number) {
+		return errors.New("write a whole number")
+	}
+	target.SetInt(number)
 	return nil
 }
 

@@ -145,6 +145,8 @@ func run(ctx context.Context, args []string, t terminal) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(t),
 		kong.KindMapper(reflect.String, kong.MapperFunc(mapText)),
+		kong.KindMapper(reflect.Int, kong.MapperFunc(mapNumber)),
+		kong.KindMapper(reflect.Int64, kong.MapperFunc(mapNumber)),
 		kong.TypeMapper(reflect.TypeFor[uuid.UUID](), kong.MapperFunc(mapID)),
 		kong.PostBuild(func(k *kong.Kong) error {
 			k.Model.HelpFlag.Help = "Show help."
@@ -195,6 +197,9 @@ func withHelp(err error) string {
 				name = step.Command.FullPath()
 			}
 		}
+	}
+	if argument, missing := strings.CutPrefix(text, `expected "<`); missing {
+		text = "the argument <" + strings.TrimSuffix(argument, `"`) + " is missing"
 	}
 	if strings.HasSuffix(text, "?") { // did you mean ...?
 		return text + " Run " + name + " --help"

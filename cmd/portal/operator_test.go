@@ -445,9 +445,9 @@ func TestOperatorsCommandsExplainAWrongDatabase(t *testing.T) {
 		strings.Replace(empty, name, "nodb", 1): "portal: database nodb does not exist: createdb nodb\n",
 		strings.Replace(empty, "portal@", "ada:hunter2@", 1):        `portal: role "ada" does not exist: correct |DATABASE_URL`,
 		"mysql://ada:hunter2@localhost/db":                          "DATABASE_URL|postgres://",
-		"postgres://ada:hunter2@127.0.0.1:1/portal":                 "portal: no PostgreSQL server answers at 127.0.0.1:1: connection refused\n",
+		"postgres://ada:hunter2@127.0.0.1:1/portal":                 "portal: no PostgreSQL server answers at 127.0.0.1:1: connection refused: start it or correct DATABASE_URL\n",
 		"postgres://ada:hunter2@127.0.0.1:1,127.0.0.1:2/portal":     "127.0.0.1:1: connection refused|; |127.0.0.1:2: connection refused",
-		"postgres://ada:hunter2@nohost.invalid/portal":              "no PostgreSQL server answers at nohost.invalid:5432: lookup nohost.invalid",
+		"postgres://ada:hunter2@nohost.invalid/portal":              "no PostgreSQL server answers at nohost.invalid:5432: its name cannot be resolved",
 		"postgres://ada:hunter2@/portal?host=" + dir + "&port=5432": "no PostgreSQL server answers at " + dir + "/.s.PGSQL.5432: no such file",
 	} {
 		before := files(t, dir)
