@@ -29,7 +29,7 @@ func (serveCommand) Help() string {
 	var help strings.Builder
 	help.WriteString("The settings are environment variables. An empty one is not set.\n\n")
 	group := forTests
-	for _, row := range new(settings).table() {
+	for _, row := range table(new(settings)) {
 		if row.group == forTests {
 			continue
 		}
@@ -85,7 +85,7 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 		return err
 	}
 	for _, doubt := range s.doubts() {
-		logger.WarnContext(ctx, doubt)
+		logger.WarnContext(ctx, doubt) //nolint:sloglint // each is a sentence of ours
 	}
 	tracer, flushSpans, err := newTracer(ctx, s.spans, logger)
 	if err != nil {
