@@ -1,13 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
-	"syscall"
 	"time"
 )
 
@@ -37,7 +36,8 @@ func (c healthcheckCommand) Run(ctx context.Context) error {
 	}
 	response, err := (&http.Client{Transport: &http.Transport{}}).Do(request) // without a proxy
 	if err != nil {
-		return fmt.Errorf("no portal answers at %s: %s; start it, or set PORTAL_ADDR or --addr to its listen address", target, requestProblem(err))
+		return fmt.Errorf("no portal answers at %s: %s; start it, or set PORTAL_ADDR or --addr to its listen address", target,
+			cmp.Or(systemCause(err), "its response is not HTTP"))
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch response.StatusCode {
@@ -48,20 +48,6 @@ func (c healthcheckCommand) Run(ctx context.Context) error {
 	default:
 		return fmt.Errorf("not ready: %s answers with %s, so it is probably no portal; set PORTAL_ADDR or --addr to its listen address", target, response.Status)
 	}
-}
-
-// requestProblem returns the cause of a request without a response.
-func requestProblem(err error) string {
-	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
-		return "the host name cannot be resolved: " + lookup.Err
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("no response within %s", healthcheckTimeout)
-	}
-	if _, ok := errors.AsType[syscall.Errno](err); ok {
-		return cause(err)
-	}
-	return "its response is not HTTP"
 }
 
 // dialAddress returns the address at which clients on the same host reach a portal that listens on

@@ -69,14 +69,6 @@ func fileProblem(err error, advice string) string {
 	return cause(err) + "; " + advice
 }
 
-// cause returns the text of the system's error in err, or else that of err.
-func cause(err error) string {
-	if number, ok := errors.AsType[syscall.Errno](err); ok {
-		return number.Error()
-	}
-	return err.Error()
-}
-
 // writeSecret creates the file atomically: it writes a temporary file and links it to path. If
 // another process has created path in the meantime, writeSecret does nothing.
 func writeSecret(path string) error {

@@ -142,12 +142,9 @@ func listenProblem(err error) string {
 	case errors.Is(err, syscall.EACCES):
 		return "permission denied; choose a port from 1024 with a proxy in front, or give the service AmbientCapabilities=CAP_NET_BIND_SERVICE"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "this machine does not have the address; choose one that it has, or 0.0.0.0 for all"
+		return "this machine does not have the address; write one that it has, or 0.0.0.0 for all"
 	}
-	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
-		return "the host name cannot be resolved: " + lookup.Err + "; write an IP address, such as 127.0.0.1, or 0.0.0.0 for all"
-	}
-	return cause(err) + "; choose another address"
+	return cause(err) + "; write an IP address that this machine has, such as 127.0.0.1, or 0.0.0.0 for all"
 }
 
 // publicURL returns the configured public URL, or else http:// and the listen address. It replaces
