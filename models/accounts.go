@@ -52,7 +52,7 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
 	err := a.db.NewSelect().Model(&account).Where(notErased).
-		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", hashEmail(email)).Scan(ctx)
+		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", storedHash(email)).Scan(ctx)
 	return account, notFound("find account", err, ErrAccountNotFound)
 }
 

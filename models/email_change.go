@@ -120,7 +120,7 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 // earlier attempt. If the request has ended or a user has the email and proved it, the token is
 // empty.
 func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string, err error) {
-	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", hashEmail(mail.Recipient))
+	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", storedHash(mail.Recipient))
 	token = newToken()
 	changed, err := affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", hashToken(token)).
 		Where("mail_id = ? AND expires_at > ? AND NOT EXISTS (?)", mail.ID, tx.Now(), taken).Exec(ctx))
@@ -173,7 +173,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 		return err
 	}
 	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
-		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(old))
+		user, err := findUser(ctx, tx, "u.email_hash = ?", storedHash(old))
 		if err != nil {
 			return err
 		}
@@ -194,10 +194,13 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 
 // replaceEmail stores the new email of a user whose row is locked, ends the known browsers and the
 // links that were sent to an email of the user, and records the activity. If provenAt is nil,
-// nobody has proved the email.
+// nobody has proved the email. The error may be [ErrEmailTaken].
 func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, provenAt *time.Time, actor Actor) error {
 	user, err := findUser(ctx, tx, "u.id = ?", userID)
 	if err != nil {
+		return err
+	}
+	if err := checkEmailFree(ctx, tx, email, userID); err != nil {
 		return err
 	}
 	if provenAt != nil {
@@ -224,14 +227,14 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 // The account's activity log and a mail to the email show the new one.
 func freeEmail(ctx context.Context, tx Tx, email string, except uuid.UUID) error {
 	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL AND u.account_id <> ?"
-	err := lockUserWhere(ctx, tx, unproven, hashEmail(email), except)
+	err := lockUserWhere(ctx, tx, unproven, storedHash(email), except)
 	if errors.Is(err, ErrWrongCredentials) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	user, err := findUser(ctx, tx, unproven, hashEmail(email), except)
+	user, err := findUser(ctx, tx, unproven, storedHash(email), except)
 	if err != nil {
 		return err
 	}
@@ -245,7 +248,7 @@ func (c *Credentials) unlessTaken(ctx context.Context, email string, err error) 
 	if err == nil || email == "" || errors.Is(err, ErrUserNotFound) || errors.Is(err, ErrUnavailable) {
 		return err
 	}
-	if taken := checkEmailFree(ctx, c.db, hashEmail(email)); errors.Is(taken, ErrEmailTaken) {
+	if taken := checkEmailFree(ctx, c.db, email, uuid.Nil); errors.Is(taken, ErrEmailTaken) {
 		return taken
 	}
 	return err

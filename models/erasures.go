@@ -279,7 +279,7 @@ func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
 func (e *Erasures) deleteUsers(ctx context.Context, users []User) error {
 	var hashes [][]byte
 	for _, user := range users {
-		hashes = append(hashes, user.EmailHash)
+		hashes = append(append(hashes, user.EmailHash), emailHashes(user.Email)...)
 	}
 	if err := e.deleteHashed(ctx, hashes); err != nil {
 		return err
@@ -377,7 +377,7 @@ func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, ema
 	}
 	var hashes [][]byte
 	for _, email := range emails {
-		hashes = append(hashes, hashEmail(email))
+		hashes = append(hashes, emailHashes(email)...)
 	}
 	for _, rows := range []expiredRows{
 		{table: "invitations", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},

@@ -108,7 +108,7 @@ func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bo
 		return user, err == nil, err
 	}
 	if trustEmail && identity.EmailVerified && identity.Email != "" {
-		user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.email_hash = ? AND u.email_proven_at IS NOT NULL", hashEmail(identity.Email))
+		user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.email_hash = ? AND u.email_proven_at IS NOT NULL", storedHash(identity.Email))
 	}
 	if errors.Is(err, ErrUserNotFound) {
 		return User{}, false, ErrIdentityNotFound

@@ -63,7 +63,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 		if invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID); err != nil || invitation.Mailed {
 			return err
 		}
-		return checkEmailFree(ctx, tx, invitation.EmailHash)
+		return checkEmailFree(ctx, tx, email, uuid.Nil)
 	})
 	if err != nil {
 		return Invitation{}, "", err
@@ -77,7 +77,7 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err
 	}
-	user, err := findUser(ctx, tx, "u.email_hash = ?", n.EmailHash)
+	user, err := findUser(ctx, tx, "u.email_hash = ?", storedHash(n.Email))
 	switch {
 	case err == nil && user.AccountID == n.AccountID:
 		return &InvalidError{"email", "This person is already in this account."}
@@ -90,13 +90,13 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	if err != nil {
 		return err
 	}
-	var pending [][]byte
-	err = tx.NewSelect().Model((*Invitation)(nil)).Column("email_hash").Where("account_id = ?", n.AccountID).
+	var pending []string
+	err = tx.NewSelect().Model((*Invitation)(nil)).Column("email").Where("account_id = ?", n.AccountID).
 		Limit(MaxInvitations).Scan(ctx, &pending)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(pending, func(hash []byte) bool { return bytes.Equal(hash, n.EmailHash) }) {
+	if slices.ContainsFunc(pending, func(email string) bool { return bytes.Equal(hashEmail(email), n.EmailHash) }) {
 		return ErrEmailInvited
 	}
 	if len(pending) >= MaxInvitations {
@@ -325,7 +325,7 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 		return SignedIn{}, err
 	}
 	joining := User{AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role}
-	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) || bytes.Equal(invitation.EmailHash, verified) {
+	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) || bytes.Equal(hashEmail(invitation.Email), verified) {
 		if err := freeEmail(ctx, tx, invitation.Email, uuid.Nil); err != nil {
 			return SignedIn{}, err
 		}

@@ -66,7 +66,7 @@ func (c *Credentials) ResetPassword(ctx context.Context, email, password string)
 	if err := checkPassword(password, email); err != nil {
 		return err
 	}
-	user, err := findUser(ctx, c.db, "u.email_hash = ?", hashEmail(email))
+	user, err := findUser(ctx, c.db, "u.email_hash = ?", storedHash(email))
 	if err != nil {
 		return failed("find user", err)
 	}

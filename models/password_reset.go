@@ -25,8 +25,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	if _, err := cleanEmail(email); err != nil {
 		return err
 	}
-	hash := hashEmail(email)
-	counted := []subject{signInSubject("reset email", string(hash)), signInSubject("reset address", network(client.Address))}
+	counted := []subject{signInSubject("reset email", string(hashEmail(email))), signInSubject("reset address", network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
@@ -41,6 +40,11 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 			return err
 		}
 		if err := c.guesses.insert(ctx, tx, counted); err != nil || limited {
+			return err
+		}
+		hash := hashEmail(email)
+		err = tx.NewSelect().Model((*User)(nil)).Column("email_hash").Where("email_hash = ?", storedHash(email)).Scan(ctx, &hash)
+		if err := noRows(err, nil); err != nil {
 			return err
 		}
 		_, err = queueMails(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})

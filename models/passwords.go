@@ -120,7 +120,7 @@ func (p *passwords) find(ctx context.Context, turn *password.Turn, email, passwo
 	// The time for hashing must not count against the database's limit.
 	ctxDB, cancel := context.WithTimeout(ctx, p.db.timeout)
 	defer cancel()
-	user, err := findUser(ctxDB, p.db, "u.email_hash = ?", hashEmail(email))
+	user, err := findUser(ctxDB, p.db, "u.email_hash = ?", storedHash(email))
 	known := err == nil
 	if errors.Is(err, ErrUserNotFound) {
 		user.PasswordHash, err = p.hasher.Absent(), nil

@@ -80,7 +80,7 @@ func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error
 
 // FindByEmail returns the user with this email, or [ErrUserNotFound]. It is for operators.
 func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
-	user, err := findUser(ctx, p.db, "u.email_hash = ?", hashEmail(email))
+	user, err := findUser(ctx, p.db, "u.email_hash = ?", storedHash(email))
 	return user, failed("find user", err)
 }
 

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
@@ -314,5 +315,92 @@ func TestRemovedUsersArePurged(t *testing.T) {
 		if n := users(); n != 2 {
 			t.Errorf("%d users are left, want the owner and the creator of a key", n)
 		}
+	})
+}
+
+// Browsers differ: Chromium sends the domain of an email in ASCII, Firefox as it was typed. The
+// database may have hashes of either form.
+func TestOneMailboxIsOneUser(t *testing.T) {
+	const shown, typed = "ada@b\u00fccher.example", "Ada@bu\u0308cher.example "
+	forms := []string{shown, typed, "ADA@XN--BCHER-KVA.example", "ada@b\u00fccher\u3002example"}
+	old := func(email string) []byte {
+		hash := sha256.Sum256([]byte(email))
+		return hash[:]
+	}
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		for name, stored := range map[string]struct {
+			email string
+			hash  []byte
+		}{
+			"by this release": {}, "as Firefox sends it": {shown, old(shown)}, "as Chromium sends it": {"ada@xn--bcher-kva.example", old("ada@xn--bcher-kva.example")},
+		} {
+			user, err := f.People.Add(ctx, c.ID, models.NewUser{Email: typed, Password: password, Role: models.RoleMember}, models.Operator())
+			must(t, err)
+			if user.Email != "Ada@b\u00fccher.example" {
+				t.Errorf("stored as %q", user.Email)
+			}
+			if stored.email != "" {
+				f.exec(t, "UPDATE users SET email = ?, email_hash = ? WHERE id = ?", stored.email, stored.hash, user.ID)
+			}
+			for _, email := range forms {
+				find := func(what string, found models.User, err error) {
+					t.Helper()
+					if found.ID != user.ID || err != nil {
+						t.Errorf("%s: %s of %q: %v, %v", name, what, email, found.ID, err)
+					}
+				}
+				found, err := f.People.FindByEmail(ctx, email)
+				find("the user", found, err)
+				found, err = f.Erasures.FindUser(ctx, email)
+				find("the user to erase", found, err)
+				found, err = f.SignIn.VerifyPassword(ctx, email, password, models.Client{Address: address(1)})
+				find("the user who signs in", found, err)
+				identity := models.Identity{Issuer: "https://a.example", Subject: email + name, Email: email, EmailVerified: true}
+				in, err := f.SignIn.WithIdentity(ctx, identity, true, browser)
+				find("the user of an identity", in.User, err)
+				f.exec(t, "DELETE FROM identities")
+				must(t, f.Credentials.ResetPassword(ctx, email, password))
+				if account, err := f.Accounts.FindByEmail(ctx, email); account.ID != c.ID || err != nil {
+					t.Errorf("%s: the account of %q: %v", name, email, err)
+				}
+				found, err = f.Credentials.PasswordResetUser(ctx, f.resetToken(t, email))
+				find("the user of a reset", found, err)
+				f.exec(t, "DELETE FROM sign_in_failures")
+				f.exec(t, "DELETE FROM outbox")
+
+				same := models.NewUser{Email: email, Role: models.RoleMember}
+				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, models.Operator())), models.ErrEmailTaken)
+				checkError(t, name+": another account", errOf(f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: email, Password: password})), models.ErrEmailTaken)
+				checkError(t, name+": another's new email", f.Credentials.ChangeEmail(ctx, c.user.Email, email), models.ErrEmailTaken)
+				_, _, err = f.Invitations.Create(ctx, f.customer(t).ID, email, models.RoleMember, models.Operator())
+				checkError(t, name+": invited", err, models.ErrEmailTaken)
+			}
+			for i := range 10 {
+				wrong := models.Client{Address: address(10 + i)}
+				checkError(t, name+": a wrong password", errOf(f.SignIn.VerifyPassword(ctx, forms[i%len(forms)], "not the password", wrong)), models.ErrWrongCredentials)
+			}
+			for _, email := range forms {
+				_, err := f.SignIn.VerifyPassword(ctx, email, password, models.Client{Address: address(30)})
+				if _, limited := errors.AsType[*models.SignInLimitError](err); !limited {
+					t.Errorf("%s: %q after ten wrong passwords: %v", name, email, err)
+				}
+			}
+			must(t, f.People.Remove(ctx, c.ID, user.ID, models.Operator()))
+			for _, email := range forms {
+				if found, err := f.Erasures.FindUser(ctx, email); found.Email == "" || err != nil {
+					t.Errorf("%s: the removed user %q: %v", name, email, err)
+				}
+			}
+			f.exec(t, "DELETE FROM sign_in_failures")
+		}
+		_, _, err := f.Invitations.Create(ctx, c.ID, forms[2], models.RoleMember, models.Operator())
+		must(t, err)
+		pending, err := f.Invitations.Pending(ctx, c.ID)
+		if err != nil || len(pending) != 1 || pending[0].Email != "ADA@b\u00fccher.example" {
+			t.Errorf("invited %+v, %v", pending, err)
+		}
+		_, _, err = f.Invitations.Create(ctx, c.ID, forms[0], models.RoleMember, models.Operator())
+		checkError(t, "invited again", err, models.ErrEmailInvited)
 	})
 }

@@ -28,7 +28,7 @@ func (s *SignIn) knows(ctx context.Context, client Client, email string) (bool, 
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
 	known, err := s.db.NewSelect().Model((*User)(nil)).Where("id = ? AND known_browsers = ? AND email_hash = ?",
-		client.Device.UserID, client.Device.Generation, hashEmail(email)).Exists(ctx)
+		client.Device.UserID, client.Device.Generation, storedHash(email)).Exists(ctx)
 	return known, failed("find the user of a device", err)
 }
 

@@ -56,7 +56,7 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 		if _, err := findAccount(ctx, tx, accountID); err != nil {
 			return SignInLink{}, err
 		}
-		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
+		user, err := findUser(ctx, tx, "u.email_hash = ?", storedHash(email))
 		if errors.Is(err, ErrUserNotFound) || err == nil && user.AccountID != accountID && user.EmailProvenAt == nil {
 			added := User{AccountID: accountID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: n.Role}
 			if added, err = addUser(ctx, tx, added, actor); err == nil {

@@ -1,14 +1,19 @@
 package models
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"net/mail"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
+	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -81,22 +86,85 @@ func joins(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.M, unicode.S) && !unicode.Is(unicode.Latin, r)
 }
 
+// ReadEmail returns an email as people read it: without spaces and invisible characters around it,
+// and with its domain in Unicode. Chromium sends domains in ASCII, and others send what was typed.
+func ReadEmail(email string) string {
+	email = strings.TrimFunc(email, func(r rune) bool { return unicode.IsSpace(r) || hidden(r) && !unicode.IsControl(r) })
+	local, domain, ok := cutEmail(email)
+	ascii, err := idna.Lookup.ToASCII(domain)
+	if !ok || err != nil || strings.EqualFold(domain, ascii) && !strings.Contains(ascii, "xn--") {
+		return email
+	}
+	if shown, err := idna.Lookup.ToUnicode(ascii); err == nil && readable(shown) {
+		return local + "@" + shown
+	}
+	return email
+}
+
+// MailAddress returns an email for a mail server, with the domain in ASCII.
+func MailAddress(email string) string {
+	if local, domain, ok := cutEmail(email); ok {
+		if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
+			return local + "@" + ascii
+		}
+	}
+	return email
+}
+
+// maxDomain is more bytes than a domain in Unicode can have.
+const maxDomain = 1024
+
+// cutEmail returns the parts of an email before and after its last "@".
+func cutEmail(email string) (local, domain string, ok bool) {
+	at := strings.LastIndexByte(email, '@')
+	if at < 0 || len(email)-at > maxDomain {
+		return "", "", false
+	}
+	return email[:at], email[at+1:], true
+}
+
+// cleanEmail returns what [ReadEmail] does, or an [*InvalidError] for the field "email".
 func cleanEmail(email string) (string, error) {
-	email = strings.TrimSpace(email)
+	email = ReadEmail(email)
 	parsed, err := mail.ParseAddress(email)
 	// RFC 5321 section 4.5.3.1.3.
-	if err != nil || parsed.Address != email || len(email) > 254 || !readable(email) {
+	if err != nil || parsed.Address != email || len(MailAddress(email)) > 254 || !readable(email) {
 		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
 	}
 	return email, nil
 }
 
-// hashEmail returns the SHA-256 of the trimmed email in lower case. Queries for a user contain this
-// hash and not the input of a sign-in form: the input may be a password, which must not reach the
-// database.
-func hashEmail(email string) []byte {
-	hash := sha256.Sum256([]byte(strings.Map(lowerCase, strings.TrimSpace(email))))
+// hashEmail returns the SHA-256 of an email in lower case and with the domain in ASCII, so that a
+// mailbox has one hash. Queries for a user contain this hash and not the input of a sign-in form:
+// the input may be a password, which must not reach the database.
+func hashEmail(email string) []byte { return hashLowerCase(MailAddress(ReadEmail(email))) }
+
+func hashLowerCase(email string) []byte {
+	hash := sha256.Sum256([]byte(strings.Map(lowerCase, email)))
 	return hash[:]
+}
+
+// emailHashes returns the hashes that a user with an email may have: that of hashEmail and, for a
+// domain that is not ASCII, those of an earlier release, which hashed the email as the browser sent
+// it. The hash of what was typed is the first.
+func emailHashes(email string) (hashes [][]byte) {
+	for _, hash := range [][]byte{hashLowerCase(strings.TrimSpace(email)), hashEmail(email), hashLowerCase(ReadEmail(email))} {
+		if !slices.ContainsFunc(hashes, func(other []byte) bool { return bytes.Equal(other, hash) }) {
+			hashes = append(hashes, hash)
+		}
+	}
+	return hashes
+}
+
+// storedHash returns an expression for the hash that the user with an email has. If two users have
+// one of its hashes, it is that of what was typed, as before there was one hash.
+func storedHash(email string) schema.QueryWithArgs {
+	hashes := emailHashes(email)
+	if len(hashes) == 1 {
+		return bun.SafeQuery("?", hashes[0])
+	}
+	return bun.SafeQuery("COALESCE((SELECT email_hash FROM users WHERE email_hash IN (?) ORDER BY email_hash = ? DESC LIMIT 1), ?)",
+		bun.List(hashes), hashes[0], hashEmail(email))
 }
 
 // lowerCase is [unicode.ToLower] without the Kelvin sign and the dotted capital I: their lower case

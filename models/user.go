@@ -45,7 +45,7 @@ func (u User) activity(action Action) Activity {
 
 // NewUser is the input of [People.Add].
 type NewUser struct {
-	Email    string // unique, compared without case
+	Email    string // unique, compared without case, see hashEmail
 	Password string // 12 to 128 characters, not trimmed; empty for none
 	Role     Role
 }

@@ -24,6 +24,9 @@ func selectUsers(db bun.IDB, into any) *bun.SelectQuery {
 
 // insertUser stores a new user, or returns [ErrEmailTaken].
 func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
+	if err := checkEmailFree(ctx, tx, user.Email, uuid.Nil); err != nil {
+		return user, err
+	}
 	user.ID, user.EmailHash, user.CreatedAt = newID(), hashEmail(user.Email), tx.Now()
 	result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
 	return user, unlessAffected(result, err, ErrEmailTaken)
@@ -42,16 +45,16 @@ func addUser(ctx context.Context, tx Tx, user User, actor Actor) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash = ?", user.AccountID, user.EmailHash)
+	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash IN (?)", user.AccountID, bun.List(emailHashes(user.Email)))
 	if err != nil {
 		return User{}, err
 	}
 	return user, recordActivity(ctx, tx, actor, user.activity(ActionUserAdded))
 }
 
-// checkEmailFree returns [ErrEmailTaken] if a user has the email.
-func checkEmailFree(ctx context.Context, db bun.IDB, emailHash []byte) error {
-	taken, err := db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", emailHash).Exists(ctx)
+// checkEmailFree returns [ErrEmailTaken] if a user, other than except, has the email.
+func checkEmailFree(ctx context.Context, db bun.IDB, email string, except uuid.UUID) error {
+	taken, err := db.NewSelect().Model((*User)(nil)).Where("email_hash IN (?) AND id <> ?", bun.List(emailHashes(email)), except).Exists(ctx)
 	if err == nil && taken {
 		return ErrEmailTaken
 	}

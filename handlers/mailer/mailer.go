@@ -214,7 +214,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	if err := message.FromFormat(m.From.Name, m.From.Address); err != nil {
 		return nil, errors.New("the address of the sender is invalid")
 	}
-	if err := message.To((&mail.Address{Address: queued.Recipient}).String()); err != nil {
+	if err := message.To((&mail.Address{Address: models.MailAddress(queued.Recipient)}).String()); err != nil {
 		return nil, errors.New("the address of the recipient is invalid")
 	}
 	_, domain, _ := strings.Cut(m.From.Address, "@")

@@ -452,7 +452,7 @@ func TestInvitationIsSent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
-		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, "bob@example.com", models.RoleMember, models.UserActor(user.ID, "203.0.113.7"))
+		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, "bob@bücher.example", models.RoleMember, models.UserActor(user.ID, "203.0.113.7"))
 		modelstest.Must(t, err)
 		claimed, _, err := s.Outbox.Claim(t.Context())
 		modelstest.Must(t, err)
@@ -460,7 +460,7 @@ func TestInvitationIsSent(t *testing.T) {
 		s.clock.Advance(2 * time.Minute)
 		s.run(t, s.Store, server.URL())
 		mail := server.Await(1)[0]
-		if mail.To[0] != "bob@example.com" || mail.Subject != "Invitation to join Acme <Ltd> – Voice Portal" || !strings.Contains(mail.Text,
+		if mail.To[0] != "bob@xn--bcher-kva.example" || mail.Subject != "Invitation to join Acme <Ltd> – Voice Portal" || !strings.Contains(mail.Text,
 			"ada@example.com invites you to join the account Acme <Ltd> as a member.\n\nThe link works once and expires on 21 Mar 2026 (UTC).") {
 			t.Errorf("to %s: %s\n%s", mail.To, mail.Subject, mail.Text)
 		}

@@ -2,7 +2,6 @@ package portal
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -14,7 +13,7 @@ import (
 // requestEmailChange sends a link to the new email. Because it waits in the queue for password
 // hashing, it sets its own deadlines.
 func (p *accountPages) requestEmailChange(c *gin.Context) error {
-	session, email := sessionFrom(c), strings.TrimSpace(c.PostForm("email"))
+	session, email := sessionFrom(c), models.ReadEmail(c.PostForm("email"))
 	err := p.credentials.RequestEmailChange(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
 	if err != nil {
 		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })

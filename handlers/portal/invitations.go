@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,7 +14,7 @@ import (
 
 // createInvitation invites a person and shows the link once.
 func (p *peoplePages) createInvitation(c *gin.Context) error {
-	email, role := strings.TrimSpace(c.PostForm("email")), models.Role(c.PostForm("role"))
+	email, role := models.ReadEmail(c.PostForm("email")), models.Role(c.PostForm("role"))
 	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID, email, role, actorOf(c))
 	if err != nil {
 		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,8 +20,8 @@ func (p *signInPages) newPasswordReset(c *gin.Context) error {
 
 // createPasswordReset asks for a link, with the same response for every email.
 func (p *signInPages) createPasswordReset(c *gin.Context) error {
-	form := templates.ForgottenForm{Email: strings.TrimSpace(c.PostForm("email"))}
-	err := p.credentials.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
+	form := templates.ForgottenForm{Email: models.ReadEmail(c.PostForm("email"))}
+	err := p.credentials.RequestPasswordReset(c.Request.Context(), c.PostForm("email"), p.newClient(c))
 	status := http.StatusOK
 	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 	refusal, limited := refusalOf(c, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -75,8 +74,8 @@ func (p *signInPages) form(next string) templates.SignInForm {
 // signInWithPassword signs in. Every sign-in creates a session with a new token.
 func (p *signInPages) signInWithPassword(c *gin.Context) error {
 	form := p.form(p.destination(c.PostForm("next")))
-	form.Email = strings.TrimSpace(c.PostForm("email"))
-	user, err := p.signIns.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), p.newClient(c))
+	form.Email = models.ReadEmail(c.PostForm("email"))
+	user, err := p.signIns.VerifyPassword(c.Request.Context(), c.PostForm("email"), c.PostForm("password"), p.newClient(c))
 	if err == nil {
 		p.withDeadline(c, func() { err = p.start(c, user, form.Next) })
 	}
