@@ -13,6 +13,7 @@ assets   := $(htmx) $(tokens)
 release_tools := bin/tools/go-licenses bin/tools/cyclonedx-gomod bin/tools/govulncheck
 check_tools   := $(release_tools) bin/tools/gofumpt bin/tools/golangci-lint bin/tools/keyed bin/tools/oapi-codegen
 livekit  := bin/tools/livekit-server bin/tools/echo-agent
+mail_servers := $(if $(filter Linux,$(shell uname)),bin/tools/postfix bin/tools/opensmtpd)
 # Gin's codec for MessagePack would add 3 MB and 30 ms of start.
 export GOFLAGS += -tags=nomsgpack
 FUZZTIME ?= 1m
@@ -39,7 +40,7 @@ release: $(assets) $(release_tools) ## Build the archives for PLATFORMS, their l
 
 assets: $(assets) ## Make the files that the program embeds: browser assets and highlighted examples
 
-test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks ## Run all tests on SQLite, PostgreSQL and a real browser
+test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks $(mail_servers) ## Run all tests on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
 	tools/test
 
@@ -102,6 +103,10 @@ bin/tools/livekit-server: tools/livekit/go.mod tools/livekit/go.sum
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -C tools/livekit -o ../../$@ github.com/livekit/livekit-server/cmd/server
 	@touch $@
+
+# The tests send emails to both. Debian would install only one of them, and start it.
+$(mail_servers): tools/unpack-package
+	tools/unpack-package $(@F) $@
 
 # The scanner for which the documentation has a rule.
 bin/tools/gitleaks: tools/gitleaks/go.mod tools/gitleaks/go.sum

@@ -11,13 +11,16 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/smtp"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"portal/handlers/mailer"
 	"portal/handlers/mailer/mailertest"
 	"portal/models/modelstest"
 )
@@ -257,4 +260,58 @@ func TestRefusedPassword(t *testing.T) {
 	if !strings.Contains(line, "connect: the SMTP server responded 535 5.7.8 to AUTH PLAIN, and 535 5.7.8 to AUTH LOGIN") || strings.Contains(s.log.String(), "secret") || s.waiting(t) != 1 {
 		t.Errorf("%d mails wait, the log has %s", s.waiting(t), line)
 	}
+}
+
+// Real servers take a mail, refuse a mailbox for good, and refuse to relay, which the portal takes
+// for a mistake of its operator's.
+func TestMailServersOfDebian(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		return // the servers are for Linux
+	}
+	for name, responses := range map[string][]string{
+		"postfix":   {"status=sent", "recipient: the SMTP server responded 550 5.1.1", "recipient: the SMTP server responded 554 5.7.1"},
+		"opensmtpd": {"result=Ok", "recipient: the SMTP server responded 524 5.2.4", `recipient: the SMTP server responded 550"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := mailertest.StartDebian(t, name)
+			s := newSystem(t, modelstest.SQLiteURL(t))
+			for _, email := range []string{"ada@example.com", "nobody@example.com", "bob@elsewhere.example"} {
+				s.queue(t, email)
+			}
+			m, _ := s.run(t, s.Store, "smtp://127.0.0.1:"+server.Port)
+			eventually(t, "all mails are tried", func() bool {
+				stats := m.Stats()
+				return stats.Sent+stats.Failed+stats.Dropped == 3
+			})
+			if m.Stats() != (mailer.Stats{Sent: 1, Failed: 1, Dropped: 1}) {
+				t.Errorf("%+v", m.Stats())
+			}
+			eventually(t, "the mail is delivered", func() bool { return strings.Contains(server.Log.String(), responses[0]) })
+			for event, response := range map[string]string{
+				"a mail was dropped": responses[1], "a mail was not sent and will be tried again": responses[2],
+			} {
+				if line := s.log.LineWith(event); !strings.Contains(line, response) {
+					t.Errorf("the log has %s, want %s", line, response)
+				}
+			}
+		})
+	}
+}
+
+// The name of a container does not introduce a client to Postfix.
+func TestPostfixRefusesTheNameOfAContainer(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		return // the server is for Linux
+	}
+	server := mailertest.StartDebian(t, "postfix")
+	client := modelstest.Value(smtp.Dial("127.0.0.1:" + server.Port))(t)
+	modelstest.Must(t, client.Hello("15b0717dc4c2"))
+	modelstest.Must(t, client.Mail("portal@example.com"))
+	if err := client.Rcpt("ada@example.com"); err == nil || !strings.Contains(err.Error(), "5.5.2") {
+		t.Errorf("the server responded %v", err)
+	}
+	modelstest.Must(t, client.Quit())
 }
