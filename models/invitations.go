@@ -56,7 +56,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 		if err := tx.Insert(ctx, &invitation); err != nil {
 			return err
 		}
-		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
+		activity := Activity{ID: newActivityID(tx), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
 		if err := recordActivity(ctx, tx, actor, activity); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 		if err := tx.Update(ctx, &invitation, "inviter_id", "token_hash", "mail_token_hash", "expires_at"); err != nil {
 			return invitation, err
 		}
-		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &id, Label: invitation.Email}
+		activity := Activity{ID: newActivityID(tx), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &id, Label: invitation.Email}
 		if err := recordActivity(ctx, tx, actor, activity); err != nil {
 			return invitation, err
 		}

@@ -101,7 +101,7 @@ func (k *Keys) revokeLeaked(ctx context.Context, tx Tx, key Key, leak Leak, acto
 	if err := tx.Update(ctx, &key, "revoked_at", "leak_reporter", "leak_url"); err != nil {
 		return "", err
 	}
-	activity := Activity{ID: newID(), AccountID: key.AccountID, Action: ActionKeyLeaked, SubjectID: &key.ID, Label: key.Label}
+	activity := Activity{ID: newActivityID(tx), AccountID: key.AccountID, Action: ActionKeyLeaked, SubjectID: &key.ID, Label: key.Label}
 	if err := recordActivity(ctx, tx, actor, activity); err != nil {
 		return "", err
 	}

@@ -102,16 +102,23 @@ var consequences = map[Action]consequence{
 	ActionDatabaseRestored: {group: GroupKeys},
 }
 
+// newActivityID returns the id of an activity that happens now, by the clock of the store if that is
+// to be in the past.
+func newActivityID(tx Tx) uuid.UUID {
+	id := newID()
+	if tx.db.pastIDs {
+		past := lowestID(tx.Now())
+		copy(id[:6], past[:6])
+	}
+	return id
+}
+
 // recordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it and does
 // what follows from its action. A repeat is only counted, and moves the first one to the newest
 // place.
 func recordActivity(ctx context.Context, tx Tx, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
-		activity.ID = newID()
-		if tx.db.pastIDs {
-			past := lowestID(tx.Now())
-			copy(activity.ID[:6], past[:6])
-		}
+		activity.ID = newActivityID(tx)
 	}
 	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
 	activity.ActorKind, activity.Address = actor.Kind, actor.Address

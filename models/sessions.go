@@ -57,7 +57,7 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMe
 		return "", err
 	}
 	label := cmp.Or(client.Provider, signInLabels[method])
-	activity := Activity{ID: newID(), AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
+	activity := Activity{ID: newActivityID(tx), AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
 	if err := recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity); err != nil {
 		return "", err
 	}

@@ -102,6 +102,10 @@ func TestDemoSeed(t *testing.T) {
 		if busy := slices.DeleteFunc(slices.Clone(oldest), func(requests int64) bool { return requests == 0 }); len(busy) < 29 {
 			t.Errorf("the oldest key has requests on %d of 30 days", len(busy))
 		}
+		all := modelstest.Value(store.Activity.List(t.Context(), user.AccountID, models.ActivityPage{Limit: 100}))(t)
+		if !slices.IsSortedFunc(all, func(a, b models.Activity) int { return b.At.Compare(a.At) }) {
+			t.Error("the activities are not in the order of time")
+		}
 		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 16, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
 			activities, err := store.Activity.List(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
 			if err != nil || len(activities) != want {
