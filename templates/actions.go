@@ -7,7 +7,18 @@ type ActionGroup struct {
 	ID, Name string
 	All      string // the option that selects the whole group
 	Actions  []ActionText
+	Needs    Feature // without it, no such action happens; empty: none
 }
+
+// Feature is a part of the portal that operators can leave out.
+type Feature string
+
+// The features that actions need.
+const (
+	FeatureCalls    Feature = "calls"
+	FeatureProvider Feature = "provider" // of OpenID Connect
+	FeatureWebhooks Feature = "webhooks"
+)
 
 // ActionText is how pages and emails show an action.
 type ActionText struct {
@@ -15,8 +26,9 @@ type ActionText struct {
 	Name     string // in the filter
 	Icon     string // the name of its template after "icon-"
 	Sentence Sentence
-	NoActor  bool   // the sentence does not follow the actor
-	Detail   string // the text before the detail
+	NoActor  bool    // the sentence does not follow the actor
+	Detail   string  // the text before the detail
+	Needs    Feature // likewise
 	// Changed is the sentence of the email that reports a change of how the recipient signs in.
 	// Other emails have a file of their own.
 	Changed string
@@ -58,10 +70,10 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionKeyLeaked, Name: "Keys reported as leaked", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " was revoked. ", theLeak}, NoActor: true},
 		{Action: models.ActionKeyExpiring, Name: "Keys that expire soon", Icon: "warning", Sentence: Sentence{"The API key ", theLabel, theKey, " expires soon"}, Detail: "Expires ", NoActor: true},
 		{Action: models.ActionKeyExpired, Name: "Expired keys", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " expired"}, Detail: "Expired ", NoActor: true},
-		{Action: models.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}},
-		{Action: models.ActionLimitApproaching, Name: "Limits approached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has nearly used its minutes of the month"}, NoActor: true},
-		{Action: models.ActionLimitReached, Name: "Limits reached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has used its minutes of the month"}, NoActor: true},
-		{Action: models.ActionCallsEnded, Name: "Ended calls", Icon: "ban", Sentence: Sentence{"ended ", theCalls, " of ", theLabel, theKey}},
+		{Action: models.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}, Needs: FeatureCalls},
+		{Action: models.ActionLimitApproaching, Name: "Limits approached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has nearly used its minutes of the month"}, NoActor: true, Needs: FeatureCalls},
+		{Action: models.ActionLimitReached, Name: "Limits reached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has used its minutes of the month"}, NoActor: true, Needs: FeatureCalls},
+		{Action: models.ActionCallsEnded, Name: "Ended calls", Icon: "ban", Sentence: Sentence{"ended ", theCalls, " of ", theLabel, theKey}, Needs: FeatureCalls},
 	}},
 	{ID: "agents", Name: "Agents", All: "All agent events", Actions: []ActionText{
 		{Action: models.ActionAgentCreated, Name: "New agents", Icon: "agent", Sentence: Sentence{"created the agent ", theLabel}},
@@ -96,7 +108,7 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionSecondFactorOptional, Name: "Two-step verification no longer required", Icon: "lock", Sentence: Sentence{"stopped requiring two-step verification"}},
 		{Action: models.ActionSecondFactorReset, Name: "Resets by an operator", Icon: "lock", Sentence: Sentence{"reset the two-step verification of ", theLabel}, Changed: "Two-step verification and all passkeys were removed", Subject: "Two-step verification reset"},
 	}},
-	{ID: "identities", Name: "Sign-in with a provider", All: "All provider events", Actions: []ActionText{
+	{ID: "identities", Name: "Sign-in with a provider", All: "All provider events", Needs: FeatureProvider, Actions: []ActionText{
 		{Action: models.ActionIdentityConnected, Name: "Connected providers", Icon: "lock", Sentence: Sentence{"connected ", theLabel, " for signing in"}, Changed: "Sign-in with another provider was connected", Subject: "Sign-in with a provider connected"},
 		{Action: models.ActionIdentityDisconnected, Name: "Disconnected providers", Icon: "lock", Sentence: Sentence{"disconnected ", theLabel}, Changed: "Sign-in with another provider was disconnected", Subject: "Sign-in with a provider disconnected"},
 	}},
@@ -106,7 +118,7 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionInvitationAccepted, Name: "Accepted invitations", Icon: "people", Sentence: Sentence{"accepted the invitation to this account"}},
 		{Action: models.ActionUserMadeOwner, Name: "Members made owners", Icon: "people", Sentence: Sentence{"made ", theLabel, " an owner"}},
 		{Action: models.ActionUserMadeMember, Name: "Owners made members", Icon: "people", Sentence: Sentence{"made ", theLabel, " a member"}},
-		{Action: models.ActionRoleKept, Name: "Last owners kept", Icon: "people", Sentence: Sentence{theLabel, " stayed an owner, because the account has no other one, although the identity provider says member", times}, NoActor: true},
+		{Action: models.ActionRoleKept, Name: "Last owners kept", Icon: "people", Sentence: Sentence{theLabel, " stayed an owner, because the account has no other one, although the identity provider says member", times}, NoActor: true, Needs: FeatureProvider},
 		{Action: models.ActionUserAdded, Name: "New users", Icon: "people", Sentence: Sentence{"added the user ", theLabel}},
 		{Action: models.ActionUserDisabled, Name: "Disabled users", Icon: "people", Sentence: Sentence{"disabled the user ", theLabel}},
 		{Action: models.ActionUserEnabled, Name: "Enabled users", Icon: "people", Sentence: Sentence{"enabled the user ", theLabel}},
@@ -117,11 +129,11 @@ var ActionGroups = []ActionGroup{
 		{Action: models.ActionAccountCreated, Name: "Account created", Icon: "activity", Sentence: Sentence{"created the account"}},
 		{Action: models.ActionAccountRenamed, Name: "Account renamed", Icon: "activity", Sentence: Sentence{"renamed the account from ", theFormer, " to ", theLabel}},
 		{Action: models.ActionAccountDisabled, Name: "Account disabled", Icon: "activity", Sentence: Sentence{"disabled the account"}},
-		{Action: models.ActionAccountLimited, Name: "Changed limits", Icon: "activity", Sentence: Sentence{"changed the limits of the account’s calls"}},
+		{Action: models.ActionAccountLimited, Name: "Changed limits", Icon: "activity", Sentence: Sentence{"changed the limits of the account’s calls"}, Needs: FeatureCalls},
 		{Action: models.ActionUnusedKeysSet, Name: "Changed lifetime of unused keys", Icon: "activity", Sentence: Sentence{"changed when unused API keys are revoked"}},
 		{Action: models.ActionAccountEnabled, Name: "Account enabled", Icon: "activity", Sentence: Sentence{"enabled the account"}},
 	}},
-	{ID: "webhooks", Name: "Webhooks", All: "All webhook events", Actions: []ActionText{
+	{ID: "webhooks", Name: "Webhooks", All: "All webhook events", Needs: FeatureWebhooks, Actions: []ActionText{
 		{Action: models.ActionWebhookAdded, Name: "New webhooks", Icon: "activity", Sentence: Sentence{"added the webhook ", theLabel}},
 		{Action: models.ActionWebhookRemoved, Name: "Removed webhooks", Icon: "activity", Sentence: Sentence{"removed the webhook ", theLabel}},
 		{Action: models.ActionWebhookChanged, Name: "Changed webhooks", Icon: "activity", Sentence: Sentence{"changed the events of the webhook ", theLabel}},

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -64,12 +65,27 @@ type ActivityFilter struct {
 	Key         uuid.UUID     // zero if not set
 	From, Until string        // days, such as "2026-03-14"; empty if not set
 	Search      string
+	Features    []Feature // that the portal has
 
 	FromOffset, UntilOffset string // of the days from UTC, in minutes; empty: UTC
 }
 
-// Groups returns the options of the kind.
-func (ActivityFilter) Groups() []ActionGroup { return ActionGroups }
+// Groups returns the options of the kind. It leaves out what cannot happen here, unless it is chosen.
+func (f ActivityFilter) Groups() (groups []ActionGroup) {
+	offered := func(needs Feature, id string) bool {
+		return needs == "" || id == f.Kind || slices.Contains(f.Features, needs)
+	}
+	for _, group := range ActionGroups {
+		whole := offered(group.Needs, group.ID)
+		group.Actions = slices.DeleteFunc(slices.Clone(group.Actions), func(text ActionText) bool {
+			return !offered(text.Needs, string(text.Action)) || !whole && string(text.Action) != f.Kind
+		})
+		if len(group.Actions) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
 
 // ActivityItem is one entry of the activity log.
 type ActivityItem struct {

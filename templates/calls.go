@@ -40,11 +40,17 @@ func (p CallsPage) Now() string {
 	if p.Limits.Calls > 0 {
 		calls += " of " + Count(p.Limits.Calls).String()
 	}
-	unit := "calls"
-	if p.Used.Calls == 1 && p.Limits.Calls == 0 {
-		unit = "call"
+	switch {
+	case p.Limits.Calls > 0:
+		calls += " calls"
+	case p.Used.Calls == 0:
+		calls = "No calls"
+	case p.Used.Calls == 1:
+		calls = "1 call"
+	default:
+		calls += " calls"
 	}
-	return fmt.Sprintf("%s %s now, %s this month", calls, unit, minutesOf(p.Used, p.Limits))
+	return fmt.Sprintf("%s right now. %s this month.", calls, minutesOf(p.Used, p.Limits))
 }
 
 // UsedLimits says how much of its limits a key uses, such as "3 of 5 calls, 412 of 1,000 minutes",

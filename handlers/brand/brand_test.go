@@ -2,10 +2,8 @@ package brand_test
 
 import (
 	"bytes"
-	"errors"
 	"image"
 	"image/png"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,7 +54,7 @@ func TestLogos(t *testing.T) {
 			}
 		})
 	}
-	if _, err := brand.ReadLogo(filepath.Join(t.TempDir(), "none.svg")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "name an SVG or PNG file") {
+	if _, err := brand.ReadLogo(filepath.Join(t.TempDir(), "none.svg")); !os.IsNotExist(err) {
 		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -113,6 +113,13 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		From: view.query.Get(paramFrom), FromOffset: view.query.Get(paramFromOffset),
 		Until: view.query.Get(paramUntil), UntilOffset: view.query.Get(paramUntilOffset),
 	}
+	for feature, on := range map[templates.Feature]bool{
+		templates.FeatureCalls: p.Store.Calls.Enabled(), templates.FeatureWebhooks: p.Store.Webhooks.Enabled(), templates.FeatureProvider: p.Provider != nil,
+	} {
+		if on {
+			filter.Features = append(filter.Features, feature)
+		}
+	}
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
 	keys, err := p.keys.Active(ctx, account)
 	if err != nil {

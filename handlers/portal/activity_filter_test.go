@@ -183,3 +183,22 @@ func TestActivityOfOneActor(t *testing.T) {
 		c.get("/activity?who=system").is(http.StatusOK).activities(1)[0].says("The API key short")
 	})
 }
+
+// The filter offers what can happen here, and what is chosen.
+func TestActivityFilterLeavesOutWhatCannotBe(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	c := s.customer(t)
+	what := func(path string) string { return c.get(path).is(http.StatusOK).one("combobox", "What").text() }
+	for _, absent := range []string{"Ended calls", "Limits reached", "All webhook events", "Connected providers"} {
+		if strings.Contains(what("/activity"), absent) {
+			t.Errorf("it offers %q", absent)
+		}
+	}
+	for path, want := range map[string]string{
+		"/activity": "All key events", "/activity?kind=calls.ended": "Ended calls", "/activity?kind=webhooks": "All webhook events",
+	} {
+		if got := what(path); !strings.Contains(got, want) {
+			t.Errorf("%s offers %q, which lacks %q", path, got, want)
+		}
+	}
+}

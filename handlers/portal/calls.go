@@ -85,7 +85,11 @@ func (p *callPages) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.reply(c, reply{fragment: page, page: present(page)})
+	response := reply{fragment: page, page: present(page)}
+	if c.FullPath() == callsPath { // not a refresh, which keeps the place in the list
+		response.address = page.Newest
+	}
+	return p.reply(c, response)
 }
 
 // show shows the calls. Cancel leads to it.

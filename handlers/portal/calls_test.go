@@ -45,7 +45,7 @@ func TestCallsAreListedFilteredAndExported(t *testing.T) {
 		c, stranger := s.customer(t), s.customer(t)
 		empty := c.get("/calls").is(http.StatusOK)
 		empty.one("heading", "Calls")
-		empty.says("No calls", "0 calls now, 0 minutes this month")
+		empty.says("No calls", "No calls right now. 0 minutes this month.")
 		empty.none("table", "Calls")
 		front, back, key, other := c.agent("Front desk"), c.agent("Back office"), c.key("web"), c.key("app")
 		c.call(front, key, 2*time.Hour, 64*time.Minute+12*time.Second)
@@ -56,7 +56,7 @@ func TestCallsAreListedFilteredAndExported(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			page := v.get("/calls").is(http.StatusOK)
-			page.says("1 of 5 calls now", " of 1,000 minutes this month")
+			page.says("1 of 5 calls right now.", " of 1,000 minutes this month")
 			rows := page.one("table", "Calls").all("row", "")
 			if len(rows) != 3 {
 				t.Fatalf("%d rows", len(rows))
