@@ -34,7 +34,7 @@ type AccountSummary struct {
 // NewAccount is the input of [Accounts.Create].
 type NewAccount struct {
 	Name     string // 1 to 100 characters
-	Email    string // unique, compared without case, see hashEmail
+	Email    string // unique, compared without case, see HashEmail
 	Password string // 12 to 128 characters, not trimmed
 	Seeded   bool
 }

@@ -43,7 +43,7 @@ func TestPollerReadsEachActivityOnce(t *testing.T) {
 					}
 					limited, cancel := context.WithTimeout(ctx, longest)
 					// A transaction that lasts too long has written nothing.
-					if _, err := instances[i%2].RecordAt(limited, c.ID, time.Duration(1-2*(i%2))*skew/2, pause); err == nil {
+					if _, err := instances[i%2].Activity.RecordAt(limited, c.ID, time.Duration(1-2*(i%2))*skew/2, pause); err == nil {
 						recorded.Add(1)
 					}
 					cancel()

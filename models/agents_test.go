@@ -307,7 +307,7 @@ func TestAgentsThatAKeyUsed(t *testing.T) {
 			if len(used) != 1 || !used[agent.ID].Equal(f.clock.Now()) {
 				t.Errorf("used %v, want %v at %v", used, agent.ID, f.clock.Now())
 			}
-			must(t, f.FlushLastSeen(t.Context()))
+			must(t, f.Agents.Flush(t.Context()))
 		}
 		if used := modelstest.Value(f.Agents.UsedBy(t.Context(), other.ID, key.ID))(t); len(used) != 0 {
 			t.Errorf("another account sees %v", used)
@@ -330,7 +330,7 @@ func TestUsesThatAreWrittenMeanwhileAreRead(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
 		agent := f.agent(t, c)
-		store := f.WithQueryHook(after(func() { must(t, f.FlushLastSeen(ctx)) }))
+		store := f.WithQueryHook(after(func() { must(t, f.Agents.Flush(ctx)) }))
 		store.Agents.Used(c.ID, agent.ID, key.ID)
 		if used := modelstest.Value(store.Agents.UsedBy(ctx, c.ID, key.ID))(t); !used[agent.ID].Equal(f.clock.Now()) {
 			t.Errorf("used %v", used)
@@ -398,7 +398,7 @@ func TestManyUsesOfAgentsAreWritten(t *testing.T) {
 		}))
 		watched.Agents.OwnUses()
 		uses := f.useAgents(t, watched, c.ID, agents)
-		checkError(t, "stopped", watched.FlushLastSeen(ctx), context.Canceled)
+		checkError(t, "stopped", watched.Agents.Flush(ctx), context.Canceled)
 		f.checkCount(t, 3000, "SELECT count(*) FROM api_key_agents")
 		f.briefly(t, models.Options{}, func(s *models.Store) { f.useAgents(t, s, c.ID, agents) })
 		f.checkCount(t, uses, "SELECT count(*) FROM api_key_agents WHERE used_at = ?", f.clock.Now())
@@ -442,7 +442,7 @@ func BenchmarkFlushOfUses(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			for b.Loop() {
-				must(b, s.FlushLastSeen(b.Context()))
+				must(b, s.Agents.Flush(b.Context()))
 				b.StopTimer()
 				f.useAgents(b, s, account.ID, agents)
 				b.StartTimer()
@@ -458,13 +458,13 @@ func TestAgentMadeAnewWasNotUsed(t *testing.T) {
 		key, _ := f.key(t, c)
 		agent := f.agent(t, c)
 		f.Agents.Used(c.ID, agent.ID, key.ID)
-		must(t, f.FlushLastSeen(ctx))
+		must(t, f.Agents.Flush(ctx))
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
 		checkError(t, "removed", errOf(f.Agents.LastUsed(ctx, c.ID, agent.ID)), models.ErrAgentNotFound)
 		// An instance writes a use just before the removal.
 		f.Agents.Used(c.ID, agent.ID, key.ID)
 		f.clock.Advance(time.Minute)
-		must(t, f.FlushLastSeen(ctx))
+		must(t, f.Agents.Flush(ctx))
 		_, _, err := f.Agents.Put(ctx, c.ID, agent.ID, "Anew", nil, c.actor)
 		must(t, err)
 		checkLastUsed(t, "made anew", f.Store, agent, time.Time{})

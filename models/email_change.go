@@ -38,7 +38,7 @@ type emailChange struct {
 // the password too easy to guess, the error is an [*InvalidError] for the field "email".
 func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, password, email string, actor Actor) error {
 	email, invalid := cleanEmail(email)
-	if invalid == nil && bytes.Equal(hashEmail(email), hashEmail(session.Email)) {
+	if invalid == nil && bytes.Equal(HashEmail(email), HashEmail(session.Email)) {
 		invalid = &InvalidError{"email", "This is already your email."}
 	}
 	user, err := c.authorize(ctx, session, password, actor)
@@ -207,7 +207,7 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 		provenAt = cmp.Or(user.EmailProvenAt, provenAt)
 	}
 	_, err = tx.NewUpdate().Model((*User)(nil)).
-		Set("email = ?, email_hash = ?, email_proven_at = ?", email, hashEmail(email), provenAt).
+		Set("email = ?, email_hash = ?, email_proven_at = ?", email, HashEmail(email), provenAt).
 		Set("known_browsers = known_browsers + 1").
 		Where("id = ?", userID).Exec(ctx)
 	if err != nil {

@@ -115,7 +115,7 @@ func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 	if !errors.Is(err, ErrUserNotFound) {
 		return user, err
 	}
-	hash := string(hashEmail(email))
+	hash := string(HashEmail(email))
 	for page := (Page{Limit: maintenanceBatch}); ; {
 		removed := []User{}
 		if err := page.byID(selectUsers(e.db, &removed)).Where("u.removed_at IS NOT NULL").Scan(ctx); err != nil {
@@ -123,7 +123,7 @@ func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 		}
 		list := cut(removed, page)
 		for _, user := range list.Items {
-			if string(hashEmail(user.Email)) == hash {
+			if string(HashEmail(user.Email)) == hash {
 				return user, nil
 			}
 		}
@@ -142,7 +142,7 @@ func (e *Erasures) findBegun(ctx context.Context, hash string) (User, error) {
 	}
 	for _, row := range begun {
 		for email := range strings.SplitSeq(row.Emails, "\n") {
-			if string(hashEmail(email)) == hash {
+			if string(HashEmail(email)) == hash {
 				return User{ID: row.ID, AccountID: row.AccountID}, nil
 			}
 		}

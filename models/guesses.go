@@ -51,7 +51,7 @@ func signInSubject(kind, value string) subject {
 }
 
 // emailSubject is the subject that the wrong passwords for an email count for, of all clients.
-func emailSubject(email string) subject { return signInSubject("email", string(hashEmail(email))) }
+func emailSubject(email string) subject { return signInSubject("email", string(HashEmail(email))) }
 
 // times returns the subject with another factor.
 func (s subject) times(factor int) subject { return subject{s.hash, factor} }
@@ -92,7 +92,7 @@ func lockSubjects(ctx context.Context, tx Tx, subjects []subject) error {
 
 // rightPasswords is the subject that a user's right passwords count for.
 func rightPasswords(email string) []subject {
-	return []subject{signInSubject("right", string(hashEmail(email))).times(3)}
+	return []subject{signInSubject("right", string(HashEmail(email))).times(3)}
 }
 
 // checkRight returns a [*SignInLimitError] after too many right passwords of a user, because each

@@ -14,7 +14,7 @@ type Invitation struct {
 	ID        uuid.UUID `bun:",pk"`
 	AccountID uuid.UUID
 	Email     string // of the new user
-	EmailHash []byte // see hashEmail
+	EmailHash []byte // see HashEmail
 	Role      Role   // of the new user
 	TokenHash []byte // SHA-256 of the token in the link
 	InviterID *uuid.UUID

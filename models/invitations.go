@@ -40,7 +40,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 	}
 	token, now := newToken(), i.db.Now()
 	invitation := Invitation{
-		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email), Role: role,
+		ID: newID(), AccountID: accountID, Email: email, EmailHash: HashEmail(email), Role: role,
 		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(invitationLife),
 	}
 	if actor.Kind == ActorUser {
@@ -96,7 +96,7 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(pending, func(email string) bool { return bytes.Equal(hashEmail(email), n.EmailHash) }) {
+	if slices.ContainsFunc(pending, func(email string) bool { return bytes.Equal(HashEmail(email), n.EmailHash) }) {
 		return ErrEmailInvited
 	}
 	if len(pending) >= MaxInvitations {
@@ -277,7 +277,7 @@ func (i *Invitations) Accept(ctx context.Context, token, password string, client
 func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	var verified []byte
 	if trustEmail && identity.EmailVerified {
-		verified = hashEmail(identity.Email)
+		verified = HashEmail(identity.Email)
 	}
 	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		signedIn, err := i.join(ctx, tx, token, i.passwords.hasher.Absent(), verified, client)
@@ -325,7 +325,7 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 		return SignedIn{}, err
 	}
 	joining := User{AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role}
-	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) || bytes.Equal(hashEmail(invitation.Email), verified) {
+	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) || bytes.Equal(HashEmail(invitation.Email), verified) {
 		if err := freeEmail(ctx, tx, invitation.Email, uuid.Nil); err != nil {
 			return SignedIn{}, err
 		}

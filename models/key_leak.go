@@ -153,7 +153,7 @@ func queueLeak(ctx context.Context, tx Tx, key Key, activityID uuid.UUID) error 
 		}
 		due := now.Add(leakMailDelay)
 		for _, last := range recent {
-			if next := last.At.Add(leakMailInterval); bytes.Equal(last.EmailHash, hashEmail(recipient)) && next.After(due) {
+			if next := last.At.Add(leakMailInterval); bytes.Equal(last.EmailHash, HashEmail(recipient)) && next.After(due) {
 				due = next
 			}
 		}

@@ -107,7 +107,7 @@ func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	recent := make([]recentMail, len(mails))
 	hashes := make([][]byte, len(mails))
 	for i, mail := range mails {
-		hashes[i] = hashEmail(mail.Recipient)
+		hashes[i] = HashEmail(mail.Recipient)
 		recent[i] = recentMail{
 			ID: mail.ID, Kind: kind, AccountID: mail.AccountID, EmailHash: hashes[i], DeviceHash: mail.DeviceHash, At: cmp.Or(mail.DueAt, now),
 		}
@@ -128,7 +128,7 @@ func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	isFull := func(hash []byte) bool {
 		return slices.ContainsFunc(full, func(other []byte) bool { return bytes.Equal(hash, other) })
 	}
-	mails = slices.DeleteFunc(mails, func(m Mail) bool { return isFull(hashEmail(m.Recipient)) })
+	mails = slices.DeleteFunc(mails, func(m Mail) bool { return isFull(HashEmail(m.Recipient)) })
 	recent = slices.DeleteFunc(recent, func(r recentMail) bool { return isFull(r.EmailHash) })
 	if len(recent) == 0 {
 		return nil, nil

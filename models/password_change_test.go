@@ -85,7 +85,7 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 func TestOldPasswordHashIsUpgraded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		store := f.open(t, models.Options{PasswordMemory: models.DefaultPasswordMemory})
+		store := f.open(t, models.Options{PasswordMemory: modelstest.DefaultPasswordMemory})
 		hash := func() (hash string) {
 			t.Helper()
 			f.scan(t, "SELECT password_hash FROM users WHERE id = ?", []any{c.user.ID}, &hash)

@@ -25,7 +25,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	if _, err := cleanEmail(email); err != nil {
 		return err
 	}
-	counted := []subject{signInSubject("reset email", string(hashEmail(email))), signInSubject("reset address", network(client.Address))}
+	counted := []subject{signInSubject("reset email", string(HashEmail(email))), signInSubject("reset address", network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
@@ -42,7 +42,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 		if err := c.guesses.insert(ctx, tx, counted); err != nil || limited {
 			return err
 		}
-		hash := hashEmail(email)
+		hash := HashEmail(email)
 		err = tx.NewSelect().Model((*User)(nil)).Column("email_hash").Where("email_hash = ?", storedHash(email)).Scan(ctx, &hash)
 		if err := noRows(err, nil); err != nil {
 			return err

@@ -42,7 +42,7 @@ func strangerPlace(client Client) password.Place {
 
 // knownPlace is strangerPlace for a user with a known device or a session.
 func knownPlace(email string) password.Place {
-	return password.Place{Client: string(hashEmail(email)), Known: true}
+	return password.Place{Client: string(HashEmail(email)), Known: true}
 }
 
 // verifyCurrent returns the user of a session if the password is right. Otherwise the error is

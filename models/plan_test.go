@@ -159,7 +159,7 @@ func TestClaimsDoNotLookAtIdleEndpoints(t *testing.T) {
 		claim(busy, models.Turn{})
 		wait(other, 500, now.Add(-time.Minute))
 		claim(busy, models.Turn{})
-		for _, backlog := range []int{0, models.MaxPassedOver} {
+		for _, backlog := range []int{0, 10_000} {
 			wait(busy, backlog, now.Add(-time.Hour))
 			claim(other, models.Turn{Served: []uuid.UUID{busy.ID}})
 			claim(other, models.Turn{Endpoints: []uuid.UUID{busy.ID}, Served: []uuid.UUID{other.ID}})
@@ -233,7 +233,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.SignIn.Start(ctx, user, models.Client{})))
 	s.Agents.Used(c.ID, agent.ID, key.ID)
 	must(t, errOf(s.Agents.UsedBy(ctx, c.ID, key.ID)))
-	must(t, s.FlushLastSeen(ctx))
+	must(t, s.Sessions.Flush(ctx))
+	must(t, s.Agents.Flush(ctx))
 	invited := modelstest.Value(s.People.Add(ctx, c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: models.RoleMember}, c.actor))(t)
 	link := modelstest.Value(s.SignIn.CreateLink(ctx, c.ID, invited.ID, c.actor))(t)
 	must(t, errOf(s.SignIn.LinkUser(ctx, link.Token)))

@@ -245,9 +245,9 @@ func (s *Sessions) Count(ctx context.Context) (int, error) {
 	return int(count), failed("count sessions", err)
 }
 
-// flush skips locked sessions: such a session has just ended, or another instance has just
+// Flush skips locked sessions: such a session has just ended, or another instance has just
 // seen it too.
-func (s *Sessions) flush(ctx context.Context) error {
+func (s *Sessions) Flush(ctx context.Context) error {
 	return failed("write when sessions were last seen", s.lastSeen.flush(ctx, func(ctx context.Context, rows []lastSeenRow) error {
 		unlocked := s.db.NewSelect().TableExpr("sessions").Column("id").Where("id IN (SELECT id FROM seen)")
 		_, err := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").

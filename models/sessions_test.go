@@ -265,7 +265,7 @@ func TestLockedSessionDelaysNoOther(t *testing.T) {
 		must(t, errOf(f.Sessions.Find(t.Context(), one, browser)))
 	}
 	eventually(t, "the other session is written", func() bool { return lastSeen(token).Equal(f.clock.Now()) })
-	must(t, f.FlushLastSeen(t.Context()))
+	must(t, f.Sessions.Flush(t.Context()))
 }
 
 func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {

@@ -180,7 +180,7 @@ func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
 	const flood = 40
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		// Hashing takes time.
-		store, c := f.open(t, models.Options{PasswordMemory: models.DefaultPasswordMemory}), f.customer(t)
+		store, c := f.open(t, models.Options{PasswordMemory: modelstest.DefaultPasswordMemory}), f.customer(t)
 		var answered atomic.Int64
 		var flooding sync.WaitGroup
 		for i := range flood {
@@ -203,7 +203,7 @@ func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
 // One user signs in again and again on several connections, each with another device.
 func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		store := f.open(t, models.Options{PasswordMemory: models.DefaultPasswordMemory, SignInLimit: 10_000})
+		store := f.open(t, models.Options{PasswordMemory: modelstest.DefaultPasswordMemory, SignInLimit: 10_000})
 		c, other := f.customer(t), f.customer(t)
 		ctx, stop := context.WithCancel(t.Context())
 		var signedIn atomic.Int64

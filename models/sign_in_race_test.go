@@ -103,7 +103,7 @@ const oneHash = 46 << 20
 func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 	// This test does not run in parallel, because memory is measured for the whole process.
 	modelstest.Databases(t, func(t *testing.T, url string) {
-		f := newFixture(t, url, models.Options{PasswordMemory: models.DefaultPasswordMemory})
+		f := newFixture(t, url, models.Options{PasswordMemory: modelstest.DefaultPasswordMemory})
 		for _, email := range []string{"ada@example.com", "disabled@example.com"} {
 			must(t, errOf(f.Accounts.Create(t.Context(), acme(email))))
 		}

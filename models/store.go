@@ -226,7 +226,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.Flush(ctx), s.Keys.FlushRefusals(ctx))
+		return errors.Join(failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.Flush(ctx), s.Keys.FlushRefusals(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = failed("write usage", err)
@@ -318,7 +318,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() {
 		s.shared.usage.Run(ctx, usageInterval, func(err error) { report(failed("write usage", err)) })
 	})
-	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.flush, report) })
+	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.Flush, report) })
 	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.Flush, report) })
 	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.FlushRefusals, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })

@@ -134,21 +134,21 @@ func cleanEmail(email string) (string, error) {
 	return email, nil
 }
 
-// hashEmail returns the SHA-256 of an email in lower case and with the domain in ASCII, so that a
+// HashEmail returns the SHA-256 of an email in lower case and with the domain in ASCII, so that a
 // mailbox has one hash. Queries for a user contain this hash and not the input of a sign-in form:
 // the input may be a password, which must not reach the database.
-func hashEmail(email string) []byte { return hashLowerCase(MailAddress(ReadEmail(email))) }
+func HashEmail(email string) []byte { return hashLowerCase(MailAddress(ReadEmail(email))) }
 
 func hashLowerCase(email string) []byte {
 	hash := sha256.Sum256([]byte(strings.Map(lowerCase, email)))
 	return hash[:]
 }
 
-// emailHashes returns the hashes that a user with an email may have: that of hashEmail and, for a
+// emailHashes returns the hashes that a user with an email may have: that of HashEmail and, for a
 // domain that is not ASCII, those of an earlier release, which hashed the email as the browser sent
 // it. The hash of what was typed is the first.
 func emailHashes(email string) (hashes [][]byte) {
-	for _, hash := range [][]byte{hashLowerCase(strings.TrimSpace(email)), hashEmail(email), hashLowerCase(ReadEmail(email))} {
+	for _, hash := range [][]byte{hashLowerCase(strings.TrimSpace(email)), HashEmail(email), hashLowerCase(ReadEmail(email))} {
 		if !slices.ContainsFunc(hashes, func(other []byte) bool { return bytes.Equal(other, hash) }) {
 			hashes = append(hashes, hash)
 		}
@@ -164,7 +164,7 @@ func storedHash(email string) schema.QueryWithArgs {
 		return bun.SafeQuery("?", hashes[0])
 	}
 	return bun.SafeQuery("COALESCE((SELECT email_hash FROM users WHERE email_hash IN (?) ORDER BY email_hash = ? DESC LIMIT 1), ?)",
-		bun.List(hashes), hashes[0], hashEmail(email))
+		bun.List(hashes), hashes[0], HashEmail(email))
 }
 
 // lowerCase is [unicode.ToLower] without the Kelvin sign and the dotted capital I: their lower case

@@ -14,7 +14,7 @@ type User struct {
 	ID        uuid.UUID `bun:",pk"`
 	AccountID uuid.UUID
 	Email     string // trimmed, case preserved
-	EmailHash []byte // unique; see hashEmail
+	EmailHash []byte // unique; see HashEmail
 	// EmailProvenAt is since when the user's emails are proven: a link mailed to the email was
 	// used, or an operator gave it. It is nil for one that nobody has proved. A link that was
 	// shown on a page proves nothing.
@@ -45,7 +45,7 @@ func (u User) activity(action Action) Activity {
 
 // NewUser is the input of [People.Add].
 type NewUser struct {
-	Email    string // unique, compared without case, see hashEmail
+	Email    string // unique, compared without case, see HashEmail
 	Password string // 12 to 128 characters, not trimmed; empty for none
 	Role     Role
 }

@@ -27,7 +27,7 @@ func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
 	if err := checkEmailFree(ctx, tx, user.Email, uuid.Nil); err != nil {
 		return user, err
 	}
-	user.ID, user.EmailHash, user.CreatedAt = newID(), hashEmail(user.Email), tx.Now()
+	user.ID, user.EmailHash, user.CreatedAt = newID(), HashEmail(user.Email), tx.Now()
 	result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
 	return user, unlessAffected(result, err, ErrEmailTaken)
 }

@@ -19,6 +19,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest/livekitserver"
+	"portal/models/password"
 	"portal/models/secret"
 )
 
@@ -70,6 +71,9 @@ var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 	}
 	return os.ReadFile(path) //nolint:gosec // the path of the database above
 })
+
+// DefaultPasswordMemory is [password.DefaultMemory], for the tests that measure it.
+const DefaultPasswordMemory = password.DefaultMemory
 
 // passwordMemory is the memory in KiB for hashing a password, so little that tests save most of
 // their time.

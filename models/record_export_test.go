@@ -1,0 +1,30 @@
+package models
+
+import (
+	"context"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Recorded returns the actions whose consequences are known.
+func Recorded() []Action { return slices.Sorted(maps.Keys(consequences)) }
+
+// RecordAt records an activity in a transaction of its own, with an id of another clock, and
+// commits after a pause.
+func (l *ActivityLog) RecordAt(ctx context.Context, accountID uuid.UUID, skew, pause time.Duration) (uuid.UUID, error) {
+	id := newID()
+	at := lowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))
+	copy(id[:6], at[:6])
+	err := l.db.InTx(ctx, "record", func(ctx context.Context, tx Tx) error {
+		if err := recordActivity(ctx, tx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {
+			return err
+		}
+		time.Sleep(pause)
+		return nil
+	})
+	return id, err
+}
