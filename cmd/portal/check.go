@@ -89,8 +89,8 @@ func (checkCommand) Run(ctx context.Context, t terminal) error {
 	if err := write(s.checkSettings()...); err != nil {
 		return err
 	}
-	neighbours, off := s.neighbours()
-	checks := append([]check{{"database", s.checkDatabase}}, neighbours...)
+	neighbors, off := s.neighbors()
+	checks := append([]check{{"database", s.checkDatabase}}, neighbors...)
 	checks = append(checks, check{"PORTAL_ADDR", s.checkPortal})
 	if s.baseURL == nil {
 		off = append(off, "PORTAL_BASE_URL")
@@ -133,14 +133,15 @@ func runChecks(ctx context.Context, checks []check) (answers []chan []finding) {
 	return answers
 }
 
-// warnOfNeighbours logs a warning for each neighbour that does not answer, or refuses what the
+// warnOfNeighbors logs a warning for each neighbor that does not answer, or refuses what the
 // settings say.
-func (s settings) warnOfNeighbours(ctx context.Context, logger *slog.Logger) {
-	neighbours, _ := s.neighbours()
-	for _, answer := range runChecks(ctx, neighbours) {
+func (s settings) warnOfNeighbors(ctx context.Context, logger *slog.Logger) {
+	neighbors, _ := s.neighbors()
+	for _, answer := range runChecks(ctx, neighbors) {
 		for _, line := range <-answer {
 			if line.grade != gradeOK && ctx.Err() == nil {
-				logger.WarnContext(ctx, line.subject+": "+line.text)
+				logger.WarnContext(ctx, "a server that the portal uses does not answer, or refuses the settings",
+					slog.String("server", line.subject), slog.String("cause", line.text))
 			}
 		}
 	}
@@ -157,10 +158,10 @@ func (s settings) checkSettings() (lines []finding) {
 	return lines
 }
 
-// neighbours returns the checks of the servers of others that the portal uses, but for the
+// neighbors returns the checks of the servers of others that the portal uses, but for the
 // database, and the names of those that are not configured.
-func (s settings) neighbours() (checks []check, off []string) {
-	for _, neighbour := range []struct {
+func (s settings) neighbors() (checks []check, off []string) {
+	for _, neighbor := range []struct {
 		check
 
 		configured bool
@@ -169,10 +170,10 @@ func (s settings) neighbours() (checks []check, off []string) {
 		{check{"OpenID provider", s.checkProvider}, s.provider != nil},
 		{check{"SMTP", s.checkMail}, s.mailFrom != nil},
 	} {
-		if neighbour.configured {
-			checks = append(checks, neighbour.check)
+		if neighbor.configured {
+			checks = append(checks, neighbor.check)
 		} else {
-			off = append(off, neighbour.subject)
+			off = append(off, neighbor.subject)
 		}
 	}
 	return checks, off

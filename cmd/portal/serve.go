@@ -137,7 +137,7 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 	if err != nil {
 		return err
 	}
-	stopChecks := inBackground(ctx, func(ctx context.Context) { s.warnOfNeighbours(ctx, logger) })
+	stopChecks := inBackground(ctx, func(ctx context.Context) { s.warnOfNeighbors(ctx, logger) })
 	defer stopChecks()
 	logger.InfoContext(ctx, "starting", slog.String("version", version), slog.String("url", baseURL.String()))
 	servers := []server{newServer("portal", connections.listen(listener), closeConnections(site, ctx.Done()), logger)}
