@@ -418,6 +418,23 @@ func TestRefusalOfSeveralMailboxesIsNotBelieved(t *testing.T) {
 	})
 }
 
+// A server that passes a mail on bounces it where SMTPUTF8 is asked for and the next one lacks it.
+func TestOnlyAddressesThatNeedItAskForUTF8(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, modelstest.SQLiteURL(t))
+	server := mailertest.Start(t)
+	want := map[string]bool{"ada@example.com": false, "bob@xn--bcher-kva.example": false, "jürgen@example.com": true}
+	for _, email := range []string{"ada@example.com", "bob@bücher.example", "jürgen@example.com"} {
+		s.queue(t, email)
+	}
+	s.run(t, s.Store, server.URL())
+	for _, mail := range server.Await(3) {
+		if asks, known := want[mail.To[0]]; !known || mail.UTF8 != asks {
+			t.Errorf("to %s: SMTPUTF8 %t", mail.To[0], mail.UTF8)
+		}
+	}
+}
+
 func TestPasswordResetIsSentToUsersOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)

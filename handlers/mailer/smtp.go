@@ -18,9 +18,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
+
+	"portal/models"
 )
 
 // stepTimeout limits the dial and each mail on its connection, and is shorter than the lease of a
@@ -103,12 +106,14 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// ParseSender parses the address of the sender, with or without a name.
+// ParseSender parses the address of the sender, with or without a name. The returned one has its
+// domain in ASCII.
 func ParseSender(value string) (*mail.Address, error) {
 	sender, err := mail.ParseAddress(value)
 	if err != nil {
 		return nil, errors.New("invalid email address; use portal@example.com or Portal <portal@example.com>")
 	}
+	sender.Address = models.MailAddress(sender.Address)
 	return sender, nil
 }
 
@@ -199,6 +204,9 @@ func send(client *smtp.Client, message *gomail.Msg) error {
 	if err != nil {
 		return &deliveryError{stage: "recipient", cause: err}
 	}
+	// The client asks for SMTPUTF8 wherever it is offered, and a server bounces such a mail if the
+	// next one does not offer it.
+	client.SkipSMTPUTF8(!strings.ContainsFunc(sender+strings.Join(recipients, ""), func(r rune) bool { return r > unicode.MaxASCII }))
 	if err := client.Mail(sender); err != nil {
 		return &deliveryError{stage: "sender", cause: err} // an operator can correct PORTAL_MAIL_FROM
 	}

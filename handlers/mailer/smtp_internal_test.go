@@ -2,7 +2,6 @@ package mailer
 
 import (
 	"net"
-	"net/mail"
 	"net/textproto"
 	"testing"
 )
@@ -19,9 +18,13 @@ func TestClientName(t *testing.T) {
 		{"http://[2001:db8::1]", "portal@mail.example.com", "mail.example.com"},
 		{"http://my_portal.example.com", "portal@mail.example.com", "mail.example.com"},
 		{"http://15b0717dc4c2:8080", "portal@localhost", ""},
-		{"http://15b0717dc4c2:8080", "portal@bücher.example", ""},
+		{"http://15b0717dc4c2:8080", "Büro <portal@bücher.example>", "xn--bcher-kva.example"},
 	} {
-		if got := clientName(test.baseURL, &mail.Address{Address: test.sender}); got != test.want {
+		sender, err := ParseSender(test.sender)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := clientName(test.baseURL, sender); got != test.want {
 			t.Errorf("%s, %s: %q, want %q", test.baseURL, test.sender, got, test.want)
 		}
 	}

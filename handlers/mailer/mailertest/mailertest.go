@@ -96,6 +96,7 @@ type Mail struct {
 	TLS   bool
 	Hello string // the name by which the client has introduced itself
 	User  string // who has signed in to the server
+	UTF8  bool   // the client asks for SMTPUTF8
 
 	Header     mail.Header
 	Subject    string

@@ -69,6 +69,7 @@ class Handler:
             "data": envelope.content.decode(),
             "tls": session.ssl is not None or arguments.smtps,
             "hello": session.host_name,
+            "utf8": bool(envelope.smtp_utf8),
             "user": session.auth_data.login.decode() if session.auth_data else "",
         }
         print(json.dumps(mail), flush=True)
@@ -96,6 +97,7 @@ async def main():
         return SMTP(
             Handler(),
             hostname="mail.example.com",
+            enable_SMTPUTF8=True,
             tls_context=starttls,
             require_starttls=starttls is not None,
             authenticator=authenticate if arguments.password else None,
