@@ -76,6 +76,14 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 	})
 }
 
+// KnowsIdentity reports whether the identity is connected to a user. It sets its own deadline.
+func (s *SignIn) KnowsIdentity(ctx context.Context, identity Identity) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	defer cancel()
+	known, err := s.db.NewSelect().Model((*Identity)(nil)).Where("issuer = ? AND subject = ?", identity.Issuer, identity.Subject).Exists(ctx)
+	return known, failed("find identity", err)
+}
+
 // endOlder ends what lets others sign in as a user whose email a provider has verified: the
 // password, the sessions, the links, and what was set up before the user proved the email.
 func (s *SignIn) endOlder(ctx context.Context, tx Tx, user *User, actor Actor) error {

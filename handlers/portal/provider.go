@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -74,8 +75,25 @@ func (p *oidcClient) start(c *gin.Context, request authRequest) error {
 // sent it back with.
 func (p *oidcClient) finish(c *gin.Context) (request authRequest, found models.Identity, err error) {
 	p.cookies.take(c, requestCookie, c.Query("state"), &request)
-	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query())
+	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query(), func(ctx context.Context, found models.Identity) (identity.EmailUse, error) {
+		return p.emailUse(ctx, request.Purpose, found)
+	})
 	return request, found, err
+}
+
+// emailUse returns what a request needs the email of an identity for.
+func (p *oidcClient) emailUse(ctx context.Context, purpose purpose, found models.Identity) (identity.EmailUse, error) {
+	if purpose == connects {
+		return identity.EmailShown, nil
+	}
+	known, err := p.Store.SignIn.KnowsIdentity(ctx, found)
+	switch {
+	case err != nil || known:
+		return identity.EmailUnused, err
+	case purpose == signsIn && !p.TrustsEmail() && !p.DecidesAccess():
+		return identity.EmailShown, nil
+	}
+	return identity.EmailRequired, nil
 }
 
 // refuse shows why a sign-in at the provider has failed, and what the user can do. It

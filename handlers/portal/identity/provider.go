@@ -134,9 +134,10 @@ func (p *Provider) Begin(ctx context.Context, again bool) (address string, r Aut
 }
 
 // Finish returns the identity of the user whom the provider has sent back with these parameters, or
-// an error that wraps [ErrExpired], [ErrDenied] or [ErrFailed]. A zero request means that the
-// browser has none.
-func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Values) (identity models.Identity, err error) {
+// an error that wraps [ErrExpired], [ErrDenied] or [ErrFailed], or is of emailUse. A zero request
+// means that the browser has none. Finish calls emailUse with the identity of the ID token. Without
+// an email that is required, the error is [ErrFailed] if the provider might have given one.
+func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Values, emailUse func(context.Context, models.Identity) (EmailUse, error)) (identity models.Identity, err error) {
 	for _, values := range parameters {
 		if len(values) > 1 { // RFC 6749, section 3.1
 			return identity, ErrExpired
@@ -153,7 +154,7 @@ func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Val
 		if err := p.checkResponse(found, parameters); err != nil {
 			return err
 		}
-		identity, err = found.redeem(ctx, r, parameters.Get("code"))
+		identity, err = found.redeem(ctx, r, parameters.Get("code"), emailUse)
 		return err
 	})
 	return identity, err

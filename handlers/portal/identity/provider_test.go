@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/uuid"
 
 	"portal/handlers/portal/identity"
 	"portal/models"
@@ -36,6 +37,8 @@ type hostile struct {
 	sign     func(h *hostile) jose.Signer   // nil: with key
 	answer   func(http.ResponseWriter) bool // answers the token request; may be nil
 	userInfo map[string]any
+	use      identity.EmailUse // of a sign-in; newHostile sets EmailRequired
+	asked    int               // requests for UserInfo
 	nonce    string
 	requests atomic.Int64
 	redeemed url.Values // the last token request
@@ -44,7 +47,7 @@ type hostile struct {
 func newHostile(t *testing.T) *hostile {
 	t.Helper()
 	key := modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
-	h := &hostile{key: key, keyID: "1", metadata: map[string]any{}}
+	h := &hostile{key: key, keyID: "1", metadata: map[string]any{}, use: identity.EmailRequired}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		h.requests.Add(1)
@@ -58,7 +61,17 @@ func newHostile(t *testing.T) *hostile {
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, map[string]any{"keys": append(h.odd, jose.JSONWebKey{Key: h.key.Public(), KeyID: h.keyID, Use: "sig"})})
 	})
-	mux.HandleFunc("/userinfo", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.userInfo) })
+	mux.HandleFunc("/userinfo", func(w http.ResponseWriter, r *http.Request) {
+		h.asked++
+		switch h.userInfo["status"] {
+		case nil:
+			reply(w, h.userInfo)
+		case http.StatusGatewayTimeout:
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(h.userInfo["status"].(int))
+		}
+	})
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		h.redeemed = r.PostForm
@@ -72,6 +85,10 @@ func newHostile(t *testing.T) *hostile {
 }
 
 // rotate replaces the key.
+func (h *hostile) emailUse(context.Context, models.Identity) (identity.EmailUse, error) {
+	return h.use, nil
+}
+
 func (h *hostile) rotate(t *testing.T) {
 	t.Helper()
 	h.key = modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
@@ -142,7 +159,7 @@ func (h *hostile) signInAt(t *testing.T, p *identity.Provider, parameters url.Va
 	})
 	response := url.Values{"state": {request.State}, "code": {"the code"}}
 	maps.Copy(response, parameters)
-	return p.Finish(t.Context(), request, response)
+	return p.Finish(t.Context(), request, response, h.emailUse)
 }
 
 func TestIdentityOfAValidResponse(t *testing.T) {
@@ -275,7 +292,7 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 	if _, err := h.signIn(t, url.Values{"iss": {h.URL}}); err != nil {
 		t.Errorf("with the issuer: %v", err)
 	}
-	if _, err := identity.New(identity.Config{Issuer: h.URL, Now: time.Now}).Finish(t.Context(), identity.AuthRequest{}, url.Values{"state": {""}}); !errors.Is(err, identity.ErrExpired) {
+	if _, err := identity.New(identity.Config{Issuer: h.URL, Now: time.Now}).Finish(t.Context(), identity.AuthRequest{}, url.Values{"state": {""}}, nil); !errors.Is(err, identity.ErrExpired) {
 		t.Errorf("without a request: %v", err)
 	}
 }
@@ -420,7 +437,7 @@ func TestNewAlgorithmOfTheProviderIsReadAtOnce(t *testing.T) {
 			return err
 		}
 		h.nonce = sent.Query().Get("nonce")
-		_, err = p.Finish(t.Context(), request, url.Values{"state": {request.State}, "code": {"the code"}})
+		_, err = p.Finish(t.Context(), request, url.Values{"state": {request.State}, "code": {"the code"}}, h.emailUse)
 		return err
 	}
 	h.metadata["id_token_signing_alg_values_supported"] = []string{"RS256"}
@@ -448,5 +465,78 @@ func TestIdentityHasTheTimeOfTheSignIn(t *testing.T) {
 	h.token = func(c map[string]any) { c["auth_time"] = 1_700_000_000 }
 	if found, err := h.signIn(t, nil); err != nil || found.AuthenticatedAt.Unix() != 1_700_000_000 {
 		t.Errorf("with auth_time: %+v, %v", found, err)
+	}
+}
+
+func TestUserInfoRefusesOnlyWhatNeedsAnEmail(t *testing.T) {
+	t.Parallel()
+	works := map[string]any{"sub": "ada", "email": []string{"ada@example.com"}, "email_verified": "True"}
+	for name, test := range map[string]struct {
+		userInfo map[string]any
+		use      identity.EmailUse
+		email    string
+		asked    int
+		want     error
+	}{
+		"connected":                  {works, identity.EmailUnused, "", 0, nil},
+		"shown":                      {works, identity.EmailShown, "ada@example.com", 1, nil},
+		"required":                   {works, identity.EmailRequired, "ada@example.com", 1, nil},
+		"connected, another subject": {map[string]any{"sub": "eve"}, identity.EmailUnused, "", 0, nil},
+		"shown, another subject":     {map[string]any{"sub": "eve"}, identity.EmailShown, "", 1, identity.ErrFailed},
+		"shown, 401":                 {map[string]any{"status": 401}, identity.EmailShown, "", 1, nil},
+		"shown, no answer":           {map[string]any{"status": 504}, identity.EmailShown, "", 1, nil},
+		"required, 401":              {map[string]any{"status": 401}, identity.EmailRequired, "", 1, identity.ErrFailed},
+		"required, no answer":        {map[string]any{"status": 504}, identity.EmailRequired, "", 1, identity.ErrFailed},
+		"required, unreadable":       {map[string]any{"sub": "ada", "email": 7}, identity.EmailRequired, "", 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t)
+			h.metadata["userinfo_endpoint"] = h.URL + "/userinfo"
+			h.userInfo, h.use = test.userInfo, test.use
+			h.token = func(c map[string]any) { delete(c, "email"); delete(c, "email_verified") }
+			found, err := h.signIn(t, nil)
+			if !errors.Is(err, test.want) || found.Email != test.email || found.EmailVerified != (test.email != "") || h.asked != test.asked {
+				t.Errorf("%+v, asked %d times, %v", found, h.asked, err)
+			}
+		})
+	}
+	h := newHostile(t)
+	h.metadata["userinfo_endpoint"] = h.URL + "/userinfo"
+	h.token = func(c map[string]any) { delete(c, "email_verified") }
+	h.userInfo = map[string]any{"status": 401}
+	if found, err := h.signIn(t, nil); err != nil || found.Email != "ada@example.com" || found.EmailVerified {
+		t.Errorf("an email that is not known to be verified: %+v, %v", found, err)
+	}
+	h.userInfo = works
+	if found, err := h.signIn(t, nil); err != nil || found.Email != "ada@example.com" || !found.EmailVerified {
+		t.Errorf("an email that only UserInfo says is verified: %+v, %v", found, err)
+	}
+}
+
+func TestClaimsInTheShapesThatProvidersSend(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	account := uuid.NewString()
+	for _, shapes := range []map[string]any{
+		{"email": []string{"ada@example.com"}, "email_verified": "true", "auth_time": "1700000000", "portal_account": []string{account}, "portal_role": "owner"},
+		{"email_verified": "True", "auth_time": 1.7e9, "portal_account": account, "portal_role": []string{"owner"}},
+		{"auth_time": 1700000000.75, "portal_account": account, "portal_role": "owner", "azp": nil},
+	} {
+		h.token = func(c map[string]any) { maps.Copy(c, shapes) }
+		found, err := h.signIn(t, nil)
+		if err != nil || found.Email != "ada@example.com" || !found.EmailVerified || found.AuthenticatedAt.Unix() != 1_700_000_000 ||
+			found.Access == nil || found.Access.AccountID.String() != account || found.Access.Role != models.RoleOwner {
+			t.Errorf("%v: %+v, %v", shapes, found, err)
+		}
+	}
+	for _, odd := range []any{nil, true, -1, 1e300, "", "soon", "NaN", []any{}, []any{"a", "b"}, []any{1}, map[string]any{"a": "b"}, "a\x00b", 1700000000000} {
+		for _, name := range []string{"email", "email_verified", "auth_time", "portal_account", "portal_role"} {
+			h.token = func(c map[string]any) { c[name] = odd }
+			found, err := h.signIn(t, nil)
+			if err != nil || found.Access != nil || !found.AuthenticatedAt.IsZero() || strings.ContainsRune(found.Email, 0) {
+				t.Errorf("%s %v: %+v, %v", name, odd, found, err)
+			}
+		}
 	}
 }

@@ -5,58 +5,34 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/google/uuid"
 	"golang.org/x/oauth2"
 
 	"portal/models"
 )
 
+// EmailUse is what a sign-in needs the email of an identity for.
+type EmailUse int
+
+// The uses.
 const (
-	maxSubject = 255 // characters (OpenID Connect Core, section 2)
-	maxEmail   = 254 // bytes (RFC 5321, section 4.5.3.1.3)
+	EmailUnused   EmailUse = iota // the identity is connected to a user
+	EmailShown                    // to people
+	EmailRequired                 // it finds or proves the user
 )
 
-// claims are the claims of an ID token or a UserInfo response that the portal reads.
-type claims struct {
-	Subject         string   `json:"sub"`
-	AuthorizedParty string   `json:"azp"`
-	Email           string   `json:"email"`
-	EmailVerified   verified `json:"email_verified"`
-	AuthTime        int64    `json:"auth_time"` // seconds since 1970; 0: unknown
+// userInfoTimeout leaves a part of the time for a step to the sign-in.
+const userInfoTimeout = 3 * time.Second
 
-	// Of any type, because only a portal that reads them may refuse a wrong one.
-	Account any `json:"portal_account"`
-	Role    any `json:"portal_role"`
-}
-
-// verified is true for true and "true". Some providers send a string.
-type verified bool
-
-func (v *verified) UnmarshalJSON(data []byte) error {
-	var value any
-	err := json.Unmarshal(data, &value)
-	*v = value == true || value == "true"
-	return err
-}
-
-// access returns the account and the role in the claims, or nil unless both are valid.
-func (c claims) access() *models.IdentityAccess {
-	account, _ := c.Account.(string)
-	role, _ := c.Role.(string)
-	id, ok := models.ParseID(account)
-	if !ok || id == uuid.Nil || models.Role(role) != models.RoleOwner && models.Role(role) != models.RoleMember {
-		return nil
-	}
-	return &models.IdentityAccess{AccountID: id, Role: models.Role(role)}
-}
-
-// redeem exchanges the code for the identity, and does not keep the tokens.
-func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (models.Identity, error) {
+// redeem exchanges the code for the identity, and does not keep the tokens. It asks the UserInfo
+// endpoint only for an email that emailUse needs and the ID token lacks.
+func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string, emailUse func(context.Context, models.Identity) (EmailUse, error)) (models.Identity, error) {
 	ctx = oidc.ClientContext(ctx, d.metadata.client)
 	tokens, err := d.oauth.Exchange(ctx, code, oauth2.VerifierOption(r.Verifier))
 	if err != nil {
@@ -72,19 +48,25 @@ func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (mo
 	if err != nil {
 		return models.Identity{}, failure("the ID token", err)
 	}
-	access := found.access() // of the ID token only, which is signed
-	if found.Email == "" && d.userInfo {
-		if err := d.addEmail(ctx, tokens, &found); err != nil {
-			return models.Identity{}, failure("the UserInfo response", err)
-		}
+	identity := found.identity(d.metadata.config.Issuer)
+	use, err := emailUse(ctx, identity)
+	if err != nil {
+		return models.Identity{}, err
 	}
-	identity := models.Identity{Issuer: d.metadata.config.Issuer, Subject: found.Subject, Access: access}
-	if found.AuthTime > 0 {
-		identity.AuthenticatedAt = time.Unix(found.AuthTime, 0)
+	lacks := found.Email == "" || use == EmailRequired && found.EmailVerified.value == nil
+	if use == EmailUnused || !lacks || !d.userInfo {
+		return identity, nil
 	}
-	if len(found.Email) <= maxEmail && isText(found.Email) {
-		identity.Email, identity.EmailVerified = found.Email, bool(found.EmailVerified)
+	err = d.addEmail(ctx, tokens, &found)
+	switch {
+	case errors.Is(err, errOtherSubject), err != nil && use == EmailRequired && found.Email == "":
+		return models.Identity{}, failure("the UserInfo response", err)
+	case err != nil: // what the ID token has is enough
+		d.metadata.config.Logger.WarnContext(ctx, "a sign-in at the identity provider goes on without UserInfo", slog.Any("error", failure("the UserInfo response", err)))
 	}
+	access := identity.Access // of the ID token only, which is signed
+	identity = found.identity(d.metadata.config.Issuer)
+	identity.Access = access
 	return identity, nil
 }
 
@@ -117,29 +99,57 @@ func (d *discovered) verify(ctx context.Context, tokens *oauth2.Token, nonce str
 	switch {
 	case !equal(token.Nonce, nonce):
 		return claims{}, errors.New("it has another nonce")
-	case found.AuthorizedParty != "" && found.AuthorizedParty != d.metadata.config.ClientID,
-		found.AuthorizedParty == "" && len(token.Audience) > 1:
-		return claims{}, fmt.Errorf("the authorized party is %.100q", found.AuthorizedParty)
-	case found.Subject == "" || utf8.RuneCountInString(found.Subject) > maxSubject || !isText(found.Subject):
+	case !found.isFor(d.metadata.config.ClientID, len(token.Audience)):
+		return claims{}, fmt.Errorf("the authorized party is %.100q", fmt.Sprint(found.AuthorizedParty))
+	case !found.hasSubject():
 		return claims{}, errors.New("the subject is invalid")
 	}
 	return found, nil
 }
 
+var errOtherSubject = errors.New("it is about another subject")
+
 // addEmail reads the email from the UserInfo endpoint, for providers whose ID tokens have none.
 func (d *discovered) addEmail(ctx context.Context, tokens *oauth2.Token, found *claims) error {
-	info, err := d.provider.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+	info, err := d.readUserInfo(ctx, tokens)
 	if err != nil {
 		return err
 	}
 	if info.Subject != found.Subject { // OpenID Connect Core, section 5.3.2
-		return errors.New("it is about another subject")
+		return errOtherSubject
 	}
-	token := *found
-	err = info.Claims(found)
-	found.Subject, found.AuthTime = token.Subject, token.AuthTime
-	return err
+	if info.Email != "" {
+		found.Email, found.EmailVerified = info.Email, info.EmailVerified
+	}
+	return nil
 }
 
-// isText reports whether every database can store the value.
-func isText(value string) bool { return utf8.ValidString(value) && !strings.ContainsRune(value, 0) }
+// readUserInfo returns the claims of the UserInfo endpoint.
+func (d *discovered) readUserInfo(ctx context.Context, tokens *oauth2.Token) (info claims, err error) {
+	ctx, cancel := context.WithTimeout(ctx, userInfoTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.provider.UserInfoEndpoint(), http.NoBody)
+	if err != nil {
+		return info, err
+	}
+	tokens.SetAuthHeader(request)
+	response, err := d.metadata.client.Do(request)
+	if err != nil {
+		return info, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return info, errors.New("the status is " + response.Status)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return info, err
+	}
+	if media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil && media == "application/jwt" {
+		if body, err = d.keys.VerifySignature(ctx, string(body)); err != nil {
+			return info, err
+		}
+	}
+	err = json.Unmarshal(body, &info)
+	return info, err
+}
