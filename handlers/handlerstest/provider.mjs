@@ -1,7 +1,7 @@
 // An OpenID Connect provider for tests. Its argument is JSON with the client and its redirect URIs.
 // It listens on a free port of the loopback interface and prints its issuer. Anyone can sign in
 // with any name: the name is the subject and the email. The email is verified unless the name
-// begins with "unverified". With claims, a name can be "name|account|role".
+// begins with "unverified". There is no UserInfo for names that begin with "broken". With claims, a name can be "name|account|role".
 import { createServer } from 'node:http'
 import { Provider } from 'oidc-provider'
 
@@ -20,7 +20,8 @@ server.listen(port ?? 0, '127.0.0.1', () => {
     pkce: { required: () => true },
     findAccount: (_, sub) => ({
       accountId: sub,
-      claims: () => {
+      claims: (use) => {
+        if (use === 'userinfo' && sub.startsWith('broken')) throw new Error('UserInfo is broken for this name')
         const [email, portal_account, portal_role] = sub.split('|')
         return { sub, email, email_verified: !sub.startsWith('unverified'), portal_account, portal_role }
       },

@@ -109,6 +109,17 @@ func TestProviderIsConnectedAndSignsIn(t *testing.T) {
 	})
 }
 
+func TestIdentityIsConnectedAndSignsInWithoutUserInfo(t *testing.T) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		name := "broken-at-" + c.email
+		s.visitor(t).signInAs(name).is(http.StatusForbidden).one("alert", "isn’t linked to a user here")
+		c.connectAs(name).redirects("/account")
+		c.get("/account").one("button", "Disconnect Acme ID")
+		s.visitor(t).signInAs(name).redirects("/agents")
+	})
+}
+
 func TestUnknownIdentityShowsWhatToDo(t *testing.T) {
 	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c, v := s.customer(t), s.visitor(t)
