@@ -44,7 +44,7 @@ test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks $(mail_servers) ## Ru
 	tools/install-test-packages
 	tools/test
 
-check: $(npm_tools) build $(check_tools) ## Check format, vet, lint, modules, openapi.json, documentation, deployment files, vulnerabilities, licenses and the release
+check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, lint, modules, openapi.json, documentation, deployment files, vulnerabilities, licenses and the release
 	tools/check-format $(sources)
 	go vet $(packages)
 	go vet -vettool=bin/tools/keyed $(packages)
@@ -112,6 +112,12 @@ $(mail_servers): tools/unpack-package
 bin/tools/gitleaks: tools/gitleaks/go.mod tools/gitleaks/go.sum
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -C tools/gitleaks -o ../../$@ github.com/zricethezav/gitleaks/v8
+	@touch $@
+
+# A generator of clients that must accept openapi.json.
+bin/tools/ogen: tools/ogen/go.mod tools/ogen/go.sum
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 go build -C tools/ogen -o ../../$@ github.com/ogen-go/ogen/cmd/ogen
 	@touch $@
 
 bin/tools/echo-agent: e2e/echo/main.go e2e/echo/go.mod e2e/echo/go.sum

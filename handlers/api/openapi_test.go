@@ -138,16 +138,14 @@ var loadDescription = sync.OnceValues(func() (*openapi3.T, error) {
 	return openapi3.NewLoader().LoadFromFile("openapi.json")
 })
 
-func init() { //nolint:gochecknoinits // the registry is global
-	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.FileBodyDecoder)
-}
-
 // followsDescription fails the test unless the document has the response's status, headers, type
 // and body.
 func (a answer) followsDescription(r *http.Request) {
 	a.t.Helper()
 	// The scanners describe the responses to their reports, and LiveKit those to its webhooks.
-	succeeds := strings.HasPrefix(r.URL.Path, "/leaks/") && a.status < http.StatusBadRequest || r.URL.Path == "/livekit/webhook"
+	succeeds := strings.HasPrefix(r.URL.Path, "/leaks/") && a.status < http.StatusBadRequest || r.URL.Path == "/livekit/webhook" ||
+		// Described in words: beside JSON, generated clients would have no type for a report.
+		a.header.Get("Content-Type") == "application/x-ndjson"
 	if err := validate(a.t, r.Method, r.URL.Path, a.status, a.header, string(a.body)); err != nil && !succeeds {
 		a.t.Errorf("%s %s: not as described: %v", r.Method, r.URL.Path, err)
 	}
