@@ -12,9 +12,23 @@ import (
 type PeoplePage struct {
 	Form *InvitationForm // nil for members
 	List PeopleList
+
+	Reveal *InvitationReveal // a new invitation; nil: none
 }
 
 func (PeoplePage) screen() screen { return screen{file: "people/index.html", section: SectionPeople} }
+
+// PeopleMain is everything inside the main element of /people, for a form that replaced it.
+type PeopleMain struct {
+	PeoplePage
+
+	OperatorNotice string // as in [Frame]
+}
+
+func (PeopleMain) fragment() string { return "people-main" }
+
+// Notice returns "": the page has no notice.
+func (PeopleMain) Notice() string { return "" }
 
 // InvitationForm is the form that invites a person.
 type InvitationForm struct {

@@ -85,6 +85,10 @@ type ReauthenticationPage struct {
 	Fields     []HiddenField
 	Cancel     string // path of the page to return to
 	Section    Section
+	What       string // the change, as it follows "to"
+	Stays      bool   // with JavaScript, the result of the change replaces the page
+
+	OperatorNotice string // as in [Frame]
 }
 
 // HiddenField is a field that the form sends without showing it.

@@ -39,12 +39,23 @@ func (p *peoplePages) showInvitation(c *gin.Context, invitation models.Invitatio
 		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
 		Mailed: invitation.Mailed, Again: again,
 	}, Mails: p.Store.Outbox.Enabled()}
+	response := reply{fragment: created, page: present(created.Reveal), reveals: true}
 	if page, err := p.page(c); err != nil {
 		_ = c.Error(err) // the link must be shown now, the list can wait
 	} else {
-		created.List = &page.List
+		page.Reveal, created.List = &created.Reveal, &page.List
+		response.fragment = p.fragment(c, page, created)
 	}
-	return p.reply(c, reply{fragment: created, page: present(created.Reveal), reveals: true})
+	return p.reply(c, response)
+}
+
+// fragment returns what HTMX gets in place of a page: the rest of the page too if the form came from
+// the page that asks for the password.
+func (p *peoplePages) fragment(c *gin.Context, page templates.PeoplePage, part templates.Fragment) templates.Fragment {
+	if reauthenticated(c) {
+		return templates.PeopleMain{PeoplePage: page, OperatorNotice: p.Notice}
+	}
+	return part
 }
 
 // refuseInvitation shows the form again with the reason why nobody was invited. If err is not about
@@ -61,14 +72,12 @@ func (p *peoplePages) refuseInvitation(c *gin.Context, form templates.Invitation
 	default:
 		return err
 	}
-	return p.reply(c, reply{
-		status: http.StatusUnprocessableEntity, fragment: form,
-		page: func() (templates.Page, error) {
-			page, err := p.page(c)
-			page.Form = &form
-			return page, err
-		},
-	})
+	page, err := p.page(c)
+	if err != nil {
+		return err
+	}
+	page.Form = &form
+	return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: p.fragment(c, page, form), page: present(page)})
 }
 
 // cancelInvitation cancels a pending invitation.
@@ -84,6 +93,6 @@ func (p *peoplePages) cancelInvitation(c *gin.Context) error {
 	page.List.Focused = true
 	return p.reply(c, reply{
 		notice:   fmt.Sprintf("The invitation for %s was cancelled.", templates.Isolate(invitation.Email)),
-		fragment: page.List, location: peoplePath,
+		fragment: p.fragment(c, page, page.List), location: peoplePath,
 	})
 }

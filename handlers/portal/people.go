@@ -23,7 +23,8 @@ type peoplePages struct {
 }
 
 const (
-	peoplePath = "/people"
+	peoplePath      = "/people"
+	invitationsPath = peoplePath + "/invitations"
 	// peoplePerPage is the number of people on a page, besides the invitations on the first
 	// one.
 	peoplePerPage = 100

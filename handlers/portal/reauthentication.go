@@ -62,11 +62,52 @@ func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 	return false, s.askPassword(c, refusal)
 }
 
+// purposes say what the forms that ask for the password do, as it follows "to". The first one whose
+// route begins so counts.
+var purposes = []struct{ route, text string }{
+	{invitationsPath + "/:id/renewal", "send this invitation again"},
+	{invitationsPath + "/:id/cancellation", "cancel this invitation"},
+	{invitationsPath, "invite someone"},
+	{"/people/:id/role", "change the role of this person"},
+	{"/people/:id/removal", "remove this person"},
+	{settingsPath + "/unused-keys", "change when unused keys are revoked"},
+	{settingsPath + "/two-step", "change whether everyone needs two-step verification"},
+	{webhooksPath + "/:id/rotation", "replace the secret of this endpoint"},
+	{webhooksPath + "/:id", "change this endpoint"},
+	{webhooksPath, "add this endpoint"},
+	{"/account/authenticator/removal", "turn off two-step verification"},
+	{"/account/authenticator", "set up your authenticator app"},
+	{"/account/recovery-codes", "get new recovery codes"},
+	{passkeysPath + "/:id", "remove this passkey"},
+	{passkeysPath, "add a passkey"},
+	{identityPath + "/removal", "disconnect the provider"},
+	{identityPath, "connect the provider"},
+}
+
+func purposeOf(c *gin.Context) string {
+	if email := c.PostForm("email"); c.FullPath() == invitationsPath && email != "" {
+		return "invite " + templates.Isolate(email)
+	}
+	for _, purpose := range purposes {
+		if strings.HasPrefix(c.FullPath(), purpose.route) {
+			return purpose.text
+		}
+	}
+	return "continue"
+}
+
+// reauthenticated reports whether the form came from the page that asks for the password.
+func reauthenticated(c *gin.Context) bool {
+	_, sent := c.GetPostForm(passwordField)
+	return sent
+}
+
 // askPassword shows the page that asks for the password, with the refusal's message if it has one.
 func (s *site) askPassword(c *gin.Context, refusal problem.Problem) error {
 	session := sessionFrom(c)
 	page := templates.ReauthenticationPage{
 		Email: session.Email, NoPassword: session.NoPassword, Problem: refusal.Message,
+		What: purposeOf(c), Stays: strings.HasPrefix(c.FullPath(), invitationsPath), OperatorNotice: s.Notice,
 		Action: c.Request.URL.Path, Cancel: s.section(c), Section: templates.Section(strings.TrimPrefix(s.section(c), "/")),
 	}
 	if s.Provider != nil {

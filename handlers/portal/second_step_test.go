@@ -9,6 +9,7 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -336,4 +337,30 @@ func TestForgedPasskeyIsRefused(t *testing.T) {
 		}
 		v.post("/login/passkey/options", nil).is(http.StatusOK)
 	}
+}
+
+// The page that asks for the password says what it is for and keeps the operator's notice. With
+// JavaScript, the link of an invitation is in the dialog of the page of people afterwards.
+func TestInvitationAfterTheConfirmationOfASignIn(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		s = s.with(t, func(d *handlers.Deps) { d.Notice = "Maintenance at noon" })
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			clock.Advance(10 * time.Minute)
+			v := as.of(t, c.visitor)
+			fields := url.Values{"email": {"mia@example.com"}, "role": {"member"}}
+			asked := v.post("/people/invitations", fields).is(http.StatusForbidden)
+			asked.says("Maintenance at noon", "Enter your password to invite mia@example.com.")
+			fields.Set("current_password", password)
+			created := v.post("/people/invitations", fields).is(http.StatusOK)
+			created.one("heading", "Invitation created")
+			created.one("textbox", "Invitation link")
+			if !as.htmx {
+				return
+			}
+			created.one("dialog", "Invitation created")
+			created.says("Maintenance at noon")
+			created.one("table", "People").says("mia@example.com")
+		})
+	})
 }
