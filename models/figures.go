@@ -55,3 +55,46 @@ func (s *Store) Figures(ctx context.Context) (f Figures, err error) {
 	}
 	return f, nil
 }
+
+// Waiting counts what waits in a queue of all instances.
+type Waiting struct {
+	Count int64
+	Since time.Time // of the oldest; zero: none waits
+}
+
+// Backlog is what goes on, waits or fails now, for operators. Nothing in it is read from a table
+// that grows.
+type Backlog struct {
+	OpenCalls  int64
+	Mails      Waiting
+	Deliveries Waiting // of webhooks
+	// Failing are the enabled endpoints of webhooks whose last attempts failed.
+	Failing Waiting
+}
+
+// Backlog reads the backlog. The error may be [ErrUnavailable].
+func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	defer cancel()
+	// Two aggregates read the index with the condition. The minimum alone could be searched in
+	// the index of all rows.
+	count := func(table, column string) *bun.SelectQuery {
+		return s.db.NewSelect().Table(table).ColumnExpr("count(*), min(?)", bun.Ident(column))
+	}
+	for _, queue := range []struct {
+		into  *Waiting
+		query *bun.SelectQuery
+	}{
+		{&b.Mails, count("outbox", "created_at")},
+		{&b.Deliveries, count("webhook_deliveries", "created_at").Where("due_at IS NOT NULL")},
+		{&b.Failing, count("webhook_endpoints", "failing_since").Where("failing_since IS NOT NULL AND disabled_at IS NULL")},
+	} {
+		var since bun.NullTime
+		if err := queue.query.Scan(ctx, &queue.into.Count, &since); err != nil {
+			return Backlog{}, failed("read the backlog", err)
+		}
+		queue.into.Since = since.Time
+	}
+	b.OpenCalls, err = s.Calls.CountOpen(ctx)
+	return b, err
+}

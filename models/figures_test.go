@@ -47,3 +47,39 @@ func TestFigures(t *testing.T) {
 		}
 	})
 }
+
+func TestBacklog(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		s := f.open(t, models.Options{Mail: true})
+		if none := modelstest.Value(s.Backlog(t.Context()))(t); none != (models.Backlog{}) {
+			t.Errorf("of an empty portal: %+v", none)
+		}
+		c := f.customer(t)
+		now := f.clock.Now().UTC().Truncate(time.Second)
+		for i, since := range []time.Duration{time.Hour, 2 * time.Hour} {
+			f.exec(t, "INSERT INTO outbox (id, kind, recipient, created_at, due_at) VALUES (?, 'password.forgotten', 'ada@example.com', ?, ?)", newID(), now.Add(-since), now)
+			endpoint := newID()
+			f.exec(t, "INSERT INTO webhook_endpoints (id, account_id, url, event_groups, secret, key_id, created_at, failing_since) VALUES (?, ?, 'https://hooks.example', '[]', ?, ?, ?, ?)",
+				endpoint, c.ID, []byte("sealed"), []byte("12345678"), now, now.Add(-since))
+			f.exec(t, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) VALUES (?, ?, 'test', ?, ?, ?)",
+				endpoint, newID(), c.ID, now.Add(-since), now)
+			// Neither waits nor fails.
+			f.exec(t, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at) VALUES (?, ?, 'test', ?, ?)",
+				endpoint, newID(), c.ID, now.Add(-models.Day))
+			if i == 0 {
+				f.exec(t, "UPDATE webhook_endpoints SET disabled_at = ?", now)
+			}
+		}
+		key, _ := f.key(t, c)
+		must(t, f.Calls.Report(t.Context(), joined(f.agent(t, c), key, 1)))
+		waiting := models.Waiting{Count: 2, Since: now.Add(-2 * time.Hour)}
+		want := models.Backlog{OpenCalls: 1, Mails: waiting, Deliveries: waiting, Failing: models.Waiting{Count: 1, Since: waiting.Since}}
+		got := modelstest.Value(s.Backlog(t.Context()))(t)
+		for _, found := range []*models.Waiting{&got.Mails, &got.Deliveries, &got.Failing} {
+			found.Since = found.Since.UTC()
+		}
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}

@@ -271,6 +271,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		}
 	}
 	must(t, errOf(s.Outbox.Waiting(ctx)))
+	must(t, errOf(s.Backlog(ctx)))
 	event := joined(agent, key, 1)
 	event.CreatedAt = f.clock.Now()
 	must(t, s.Calls.Report(ctx, event))

@@ -63,6 +63,9 @@ type Options struct {
 	// Keyring has the keys that encrypt the secrets of authenticator apps. Without it, they
 	// cannot be set up, and only recovery codes work.
 	Keyring secret.Keyring
+	// KeyringIsNew says that the keyring's secret was made for this start, because there was
+	// none. If the database knows another one, that was lost.
+	KeyringIsNew bool
 
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
@@ -149,7 +152,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
 		mail: o.Mail, rolesFrom: o.RolesFrom, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
 	}
-	checkSecret(ctx, db, o.Keyring)
+	checkSecret(ctx, db, o.Keyring, o.KeyringIsNew)
 	s := newStore(db, shared{
 		authn: authn.New(reader, o.Timeout), usage: newRecorder(connections), sealer: sealer,
 		sessions: newLastSeenBuffer(), agentUses: newLastSeenBuffer(), hasher: password.NewHasher(o.PasswordMemory),

@@ -476,8 +476,19 @@ func cause(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
+	return cmp.Or(systemCause(err), err.Error())
+}
+
+// systemCause returns the text of the system's error in err, or "" if there is none.
+func systemCause(err error) string {
 	if os.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded) {
 		return "no answer in time"
 	}
-	return err.Error()
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		return "the host name cannot be resolved: " + lookup.Err
+	}
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number.Error()
+	}
+	return ""
 }

@@ -36,7 +36,8 @@ func (d databaseConfig) makeDirectory() error {
 		return nil
 	}
 	if err := os.MkdirAll(d.directory, 0o700); err != nil {
-		return fmt.Errorf("DATABASE_URL: create the directory of the database: %w", err)
+		return fmt.Errorf("the directory of the database, %s, cannot be created: %s", absolute(d.directory),
+			fileProblem(err, "create it and give it to the user that runs the portal, or correct DATABASE_URL"))
 	}
 	return nil
 }

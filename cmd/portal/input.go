@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -109,12 +110,33 @@ func withoutLineEnd(input string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(input, "\n"), "\r")
 }
 
-// mapText sets the value of a flag or an argument.
+// mapText sets the value of a flag or an argument, which must not be empty: an unset variable of a
+// script is not a choice.
 func mapText(c *kong.DecodeContext, target reflect.Value) error {
 	if !c.Scan.Peek().IsValue() {
 		return errors.New("a value is missing")
 	}
-	return c.Scan.PopValueInto("text", target.Addr().Interface())
+	if err := c.Scan.PopValueInto("text", target.Addr().Interface()); err != nil {
+		return err
+	}
+	if strings.TrimSpace(target.String()) == "" {
+		return errors.New("the value is empty; give one or leave the flag out")
+	}
+	return nil
+}
+
+// mapNumber is mapText for a whole number.
+func mapNumber(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := mapText(c, reflect.ValueOf(&text).Elem()); err != nil {
+		return err
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || target.OverflowInt(number) {
+		return errors.New("write a whole number")
+	}
+	target.SetInt(number)
+	return nil
 }
 
 // mapID is mapText for an id, and accepts the same ids as [models.ParseID] except the nil UUID.

@@ -32,6 +32,7 @@ type commandLine struct {
 	Serve   serveCommand   `cmd:"" help:"Serve the portal and the API. This is the default command."`
 	Migrate migrateCommand `cmd:"" help:"Update the database schema and exit."`
 	Check   checkCommand   `cmd:"" help:"Say whether the settings work: what answers of the database, LiveKit, the OpenID provider, the mail server and the portal's own addresses."`
+	Status  statusCommand  `cmd:"" help:"Print the version, the schema, the size of the database, and what is in it, waits or fails."`
 	Account struct {
 		Create    accountCreateCommand    `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
 		List      accountListCommand      `cmd:"" help:"List all accounts."`
@@ -76,7 +77,7 @@ type commandLine struct {
 
 	Healthcheck healthcheckCommand `cmd:"" hidden:"" help:"Check whether the portal on this host is ready. For containers without other tools."`
 
-	EnvFile envFile `placeholder:"FILE" help:"Read environment variables from a file, as EnvironmentFile= of systemd does. Variables that are set already win."`
+	EnvFile envFile `placeholder:"FILE" help:"Read environment variables from a file of NAME=value lines, as systemd and Docker Compose do. Variables that are set already win."`
 
 	Version     versionCommand   `cmd:"" help:"Print the version."`
 	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
@@ -144,6 +145,8 @@ func run(ctx context.Context, args []string, t terminal) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(t),
 		kong.KindMapper(reflect.String, kong.MapperFunc(mapText)),
+		kong.KindMapper(reflect.Int, kong.MapperFunc(mapNumber)),
+		kong.KindMapper(reflect.Int64, kong.MapperFunc(mapNumber)),
 		kong.TypeMapper(reflect.TypeFor[uuid.UUID](), kong.MapperFunc(mapID)),
 		kong.PostBuild(func(k *kong.Kong) error {
 			k.Model.HelpFlag.Help = "Show help."
@@ -194,6 +197,9 @@ func withHelp(err error) string {
 				name = step.Command.FullPath()
 			}
 		}
+	}
+	if argument, missing := strings.CutPrefix(text, `expected "<`); missing {
+		text = "the argument <" + strings.TrimSuffix(argument, `"`) + " is missing"
 	}
 	if strings.HasSuffix(text, "?") { // did you mean ...?
 		return text + " Run " + name + " --help"

@@ -9,38 +9,64 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"portal/models/secret"
 )
 
 const secretFile = "portal.secret"
 
-// fileSecret returns the secret in the file portal.secret in directory, and creates the file if it
-// does not exist. Processes that start at the same time all return the same secret.
-func fileSecret(directory string) (string, error) {
-	path := filepath.Join(directory, secretFile)
-	value, err := readSecret(path)
+// fileSecret returns the secret in the file portal.secret in directory. If the file does not exist,
+// fileSecret creates it and reports that it is new. Processes that start at the same time all
+// return the same secret.
+func fileSecret(directory string) (value string, isNew bool, err error) {
+	path := absolute(filepath.Join(directory, secretFile))
+	value, err = readSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = writeSecret(path); err == nil {
-			value, err = readSecret(path)
+		if err := writeSecret(path); err != nil {
+			return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s cannot be written: %s", path,
+				fileProblem(err, "let the user that runs the portal write to the directory, or set PORTAL_SECRET"))
 		}
+		isNew = true
+		value, err = readSecret(path)
 	}
-	if err != nil {
-		return "", fmt.Errorf("PORTAL_SECRET is not set, and the secret file cannot be used: %w", err)
+	switch {
+	case err != nil:
+		return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s cannot be read: %s", path,
+			fileProblem(err, "it must be a file that the user that runs the portal may read, or set PORTAL_SECRET"))
+	case len(value) < secret.MinLength:
+		return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s has fewer than %d bytes; restore the file from your copy, or delete it to get a new "+
+			"one, which signs everyone out and loses authenticator apps", path, secret.MinLength)
 	}
-	return value, nil
+	return value, isNew, nil
+}
+
+// othersMayRead reports whether other users of the machine may read the secret file in directory.
+func othersMayRead(directory string) bool {
+	info, err := os.Stat(filepath.Join(directory, secretFile))
+	return err == nil && info.Mode().Perm()&0o077 != 0
 }
 
 func readSecret(path string) (string, error) {
 	content, err := os.ReadFile(path) //nolint:gosec // the operator names the directory
-	if err != nil {
-		return "", err
+	return strings.TrimSpace(strings.TrimPrefix(string(content), string(byteOrderMark))), err
+}
+
+// absolute returns the absolute path, or path if there is none.
+func absolute(path string) string {
+	if absolute, err := filepath.Abs(path); err == nil {
+		return absolute
 	}
-	value := strings.TrimSpace(string(content))
-	if len(value) < secret.MinLength {
-		return "", fmt.Errorf("%s has fewer than %d bytes; restore the file, or delete it, which signs everyone out", path, secret.MinLength)
+	return path
+}
+
+// fileProblem returns the cause of an error about a file and what to do, for a message that names
+// the file.
+func fileProblem(err error, advice string) string {
+	if errors.Is(err, syscall.ENOSPC) {
+		return "the disk is full; free some space on it"
 	}
-	return value, nil
+	return cause(err) + "; " + advice
 }
 
 // writeSecret creates the file atomically: it writes a temporary file and links it to path. If

@@ -13,19 +13,19 @@ import (
 
 func TestTheSecretFileIsCreatedOnceAndOnlyItsOwnerCanReadIt(t *testing.T) {
 	dir := t.TempDir()
-	first, err := fileSecret(dir)
-	if err != nil || len(first) < secret.MinLength {
-		t.Fatalf("got %d bytes, error %v", len(first), err)
+	first, isNew, err := fileSecret(dir)
+	if err != nil || !isNew || len(first) < secret.MinLength {
+		t.Fatalf("got %d bytes, new %t, error %v", len(first), isNew, err)
 	}
-	second, err := fileSecret(dir)
-	if err != nil || second != first {
-		t.Errorf("the second call returned another secret, error %v", err)
+	second, isNew, err := fileSecret(dir)
+	if err != nil || isNew || second != first {
+		t.Errorf("the second call returned another secret, new %t, error %v", isNew, err)
 	}
 	info, err := os.Stat(filepath.Join(dir, secretFile))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("want mode 0600, got %v, error %v", info.Mode(), err)
 	}
-	other, err := fileSecret(t.TempDir())
+	other, _, err := fileSecret(t.TempDir())
 	if err != nil || other == first {
 		t.Errorf("two directories share a secret, error %v", err)
 	}
@@ -37,7 +37,7 @@ func TestConcurrentCallsReturnTheSameSecret(t *testing.T) {
 	secrets, errs := make([]string, many), make([]error, many)
 	var group sync.WaitGroup
 	for i := range many {
-		group.Go(func() { secrets[i], errs[i] = fileSecret(dir) })
+		group.Go(func() { secrets[i], _, errs[i] = fileSecret(dir) })
 	}
 	group.Wait()
 	for i := range many {
@@ -55,7 +55,7 @@ func TestATruncatedSecretFileIsAnErrorWithoutItsContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, secretFile)
 	modelstest.Must(t, os.WriteFile(path, []byte("hunter2\n"), 0o600))
-	_, err := fileSecret(dir)
+	_, _, err := fileSecret(dir)
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("want an error with the path and without the content, got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (serveCommand) Help() string {
 	var help strings.Builder
 	help.WriteString("The settings are environment variables. An empty one is not set.\n\n")
 	group := forTests
-	for _, row := range new(settings).table() {
+	for _, row := range table(new(settings)) {
 		if row.group == forTests {
 			continue
 		}
@@ -79,12 +80,12 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 		}
 		defer metricsListener.Close()
 	}
-	keyring, err := s.keyring()
+	keyring, isNew, err := s.keyring()
 	if err != nil {
 		return err
 	}
 	for _, doubt := range s.doubts() {
-		logger.WarnContext(ctx, doubt)
+		logger.WarnContext(ctx, doubt) //nolint:sloglint // each is a sentence of ours
 	}
 	tracer, flushSpans, err := newTracer(ctx, s.spans, logger)
 	if err != nil {
@@ -92,7 +93,7 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 	}
 	defer flushSpans()
 	store, err := models.Open(ctx, s.database.url, models.Options{
-		Logger: logger, Tracer: tracer, Keyring: keyring, LiveKit: s.liveKit, Mail: s.mailFrom != nil,
+		Logger: logger, Tracer: tracer, Keyring: keyring, KeyringIsNew: isNew, LiveKit: s.liveKit, Mail: s.mailFrom != nil,
 		SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime, KeyUnusedLifetime: s.keyUnusedLifetime, Issuers: s.issuers,
 		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff, RolesFrom: s.rolesFrom(),
 		Webhooks: s.webhooks(listener, metricsListener), WebhooksOff: s.webhooksOff,
@@ -169,6 +170,9 @@ func (s settings) doubts() []string {
 		all = append(all, fmt.Sprintf("PORTAL_SESSION_IDLE, %s, is above PORTAL_SESSION_MAX, %s, so every session ends by the maximum; lower the first or raise the second",
 			short(s.sessionIdle), short(s.sessionMax)))
 	}
+	if s.secret == "" && othersMayRead(s.database.directory) {
+		all = append(all, fmt.Sprintf("other users of this machine may read %s; run: chmod 600 %[1]s", absolute(filepath.Join(s.database.directory, secretFile))))
+	}
 	switch {
 	case !s.passwordsOff || s.provider != nil:
 	case s.operatorToken == "":
@@ -180,19 +184,19 @@ func (s settings) doubts() []string {
 }
 
 // keyring returns the keyring of the secrets. With SQLite and without PORTAL_SECRET, the secret is
-// in a file beside the database.
-func (s settings) keyring() (secret.Keyring, error) {
+// in a file beside the database, and keyring reports whether it has made the file.
+func (s settings) keyring() (keyring secret.Keyring, isNew bool, err error) {
 	if err := s.database.makeDirectory(); err != nil {
-		return secret.Keyring{}, err
+		return secret.Keyring{}, false, err
 	}
 	current := s.secret
 	if current == "" {
-		var err error
-		if current, err = fileSecret(s.database.directory); err != nil {
-			return secret.Keyring{}, err
+		if current, isNew, err = fileSecret(s.database.directory); err != nil {
+			return secret.Keyring{}, false, err
 		}
 	}
-	return secret.NewKeyring(current, s.secretPrevious)
+	keyring, err = secret.NewKeyring(current, s.secretPrevious)
+	return keyring, isNew, err
 }
 
 // rolesFrom returns the issuer of the identities that decide about accounts and roles, or "".

@@ -128,13 +128,23 @@ func closeConnections(next http.Handler, stopping <-chan struct{}) http.Handler 
 func listen(ctx context.Context, name, addr string) (net.Listener, error) {
 	var c net.ListenConfig
 	listener, err := c.Listen(ctx, "tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s: %s: address already in use; stop the other program or choose another address", name, addr)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s: %s", name, addr, listenProblem(err))
 	}
 	return listener, nil
+}
+
+// listenProblem says why a listener cannot be opened and what to do.
+func listenProblem(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "address already in use; stop the other program or choose another address"
+	case errors.Is(err, syscall.EACCES):
+		return "permission denied; choose a port from 1024 with a proxy in front, or give the service AmbientCapabilities=CAP_NET_BIND_SERVICE"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this machine does not have the address; write one that it has, or 0.0.0.0 for all"
+	}
+	return cause(err) + "; write an IP address that this machine has, such as 127.0.0.1, or 0.0.0.0 for all"
 }
 
 // publicURL returns the configured public URL, or else http:// and the listen address. It replaces

@@ -122,7 +122,7 @@ func into[T any](target *T, parse func(string) (T, error)) func(string) error {
 
 // table returns all settings, whose functions parse into s. The documents, the file of examples and
 // the help are made from it or checked against it.
-func (s *settings) table() []setting {
+func table(s *settings) []setting {
 	return []setting{
 		{
 			name: "PORTAL_ADDR", standard: "127.0.0.1:8080", group: inProduction, parse: into(&s.addr, address),
@@ -147,7 +147,7 @@ func (s *settings) table() []setting {
 			help: "Comma-separated networks (CIDR) of the proxies in front, whose `X-Forwarded-For` header is trusted. Behind a proxy, the networks " +
 				"of keys, sign-in limits and activity need it: without it every client has the address of the proxy.",
 		},
-		{
+		{ //nolint:gosec // the password is an example
 			name: "PORTAL_SMTP_URL", example: "smtp://portal:password@mail.example.com:587", group: inProduction, parse: into(&s.smtp, mailer.ParseServer),
 			help: "Server for [emails](cmd/portal/operations/sign-in.md#emails) about changes, invitations and forgotten passwords: `smtp://` or " +
 				"`smtps://`. Needs `PORTAL_MAIL_FROM`.",
@@ -322,7 +322,7 @@ func readSettings(names ...string) (settings, error) {
 	var s settings
 	var found problems
 	values := map[string]string{}
-	for _, row := range s.table() {
+	for _, row := range table(&s) {
 		if len(names) > 0 && !slices.Contains(names, row.name) {
 			continue
 		}
@@ -336,7 +336,7 @@ func readSettings(names ...string) (settings, error) {
 		}
 	}
 	if len(names) == 0 {
-		s.combine(values, &found)
+		combine(&s, values, &found)
 		s.spans, s.telemetry = readSpanReceiver()
 	}
 	return s, found.err()
@@ -412,9 +412,9 @@ func (p *problems) together(values map[string]string, names ...string) bool {
 }
 
 // combine checks what depends on several variables, whose values it gets, and completes s.
-func (s *settings) combine(values map[string]string, found *problems) {
-	s.combineProvider(values, found)
-	s.combineLiveKit(values, found)
+func combine(s *settings, values map[string]string, found *problems) {
+	combineProvider(s, values, found)
+	combineLiveKit(s, values, found)
 	found.together(values, "PORTAL_SMTP_URL", "PORTAL_MAIL_FROM")
 	checkProxies(found)
 	if s.metricsAddr == s.addr && s.addr != "" && !strings.HasSuffix(s.addr, ":0") {
@@ -436,7 +436,7 @@ func (s *settings) combine(values map[string]string, found *problems) {
 }
 
 // combineProvider sets the OpenID Connect provider if there is one.
-func (s *settings) combineProvider(values map[string]string, found *problems) {
+func combineProvider(s *settings, values map[string]string, found *problems) {
 	if !found.together(values, "PORTAL_OIDC_ISSUER", "PORTAL_OIDC_CLIENT_ID", "PORTAL_OIDC_CLIENT_SECRET") {
 		for _, extra := range []struct {
 			name string
@@ -457,7 +457,7 @@ func (s *settings) combineProvider(values map[string]string, found *problems) {
 }
 
 // combineLiveKit sets the LiveKit server if there is one.
-func (s *settings) combineLiveKit(values map[string]string, found *problems) {
+func combineLiveKit(s *settings, values map[string]string, found *problems) {
 	before := len(found.lines)
 	if !found.together(values, "PORTAL_LIVEKIT_URL", "PORTAL_LIVEKIT_API_KEY", "PORTAL_LIVEKIT_API_SECRET") {
 		if values["PORTAL_LIVEKIT_AGENT_NAME"] != "" {
@@ -474,7 +474,7 @@ func (s *settings) combineLiveKit(values map[string]string, found *problems) {
 // sorted.
 func unknownNames(environ []string) []string {
 	var known, unknown []string
-	for _, row := range new(settings).table() {
+	for _, row := range table(new(settings)) {
 		known = append(known, row.name)
 	}
 	for _, entry := range environ {

@@ -18,7 +18,7 @@ import (
 const goodSecret = "0123456789abcdef0123456789abcdef"
 
 // rows returns the table of settings.
-func settingRows() []setting { return new(settings).table() }
+func settingRows() []setting { return table(new(settings)) }
 
 // parse parses a configuration from only these variables.
 func parse(t *testing.T, env map[string]string) (settings, inputErrors) {

@@ -154,6 +154,7 @@ func TestAMistakeInASettingOfTelemetryIsAWarning(t *testing.T) {
 		anyPort, "OTEL_EXPORTER_OTLP_ENDPOINT=http://hunter2:hunter3@127.0.0.1:1", "OTEL_RESOURCE_ATTRIBUTES=hunter4", "OTEL_TRACES_SAMPLER=sometimes",
 		"OTEL_BSP_SCHEDULE_DELAY=1",
 	})
+	i.Get("/login").Is(http.StatusOK)
 	i.stop(t)
 	for _, want := range []string{"OTEL_RESOURCE_ATTRIBUTES", "sometimes", "send spans to 127.0.0.1:1"} {
 		if line := i.stderr.LineWith(want); !strings.Contains(line, `"level":"WARN"`) {

@@ -273,7 +273,7 @@ func link(schemes ...string) func(string) (string, error) {
 			u.Scheme == "mailto" && !strings.Contains(u.Opaque, "@"),
 			u.Scheme != "mailto" && !isHost(u),
 			strings.ContainsFunc(value, unicode.IsSpace):
-			return "", fmt.Errorf("invalid URL; use a URL that begins with %s:", strings.Join(schemes, ": or "))
+			return "", fmt.Errorf("invalid URL; use a URL with the scheme %s", strings.Join(schemes, " or "))
 		}
 		return value, nil
 	}

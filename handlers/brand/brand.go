@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -35,17 +36,25 @@ type Logo struct {
 // IsSVG reports whether the logo is an SVG, which email programs do not show.
 func (l *Logo) IsSVG() bool { return l.Extension == ".svg" }
 
+// unreadable returns the error of a file that cannot be read.
+func unreadable(path string, err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	return fmt.Errorf("%s cannot be read: %w; name an SVG or PNG file that the user that runs the portal may read", path, err)
+}
+
 // ReadLogo reads a file and decides by its content what it is. The error says what is wrong.
 func ReadLogo(path string) (*Logo, error) {
 	file, err := os.Open(path) //nolint:gosec // the operator names the file
 	if err != nil {
-		return nil, err
+		return nil, unreadable(path, err)
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, MaxLogo+1))
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, unreadable(path, err)
 	case len(content) > MaxLogo:
 		return nil, fmt.Errorf("%s is larger than %d KiB", path, MaxLogo>>10)
 	}

@@ -2,8 +2,10 @@ package brand_test
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/png"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -54,7 +56,7 @@ func TestLogos(t *testing.T) {
 			}
 		})
 	}
-	if _, err := brand.ReadLogo(filepath.Join(t.TempDir(), "none.svg")); !os.IsNotExist(err) {
+	if _, err := brand.ReadLogo(filepath.Join(t.TempDir(), "none.svg")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "name an SVG or PNG file") {
 		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // database has no schema, Create returns an error.
 func Create(ctx context.Context, databaseURL, file string) error {
 	if _, err := os.Lstat(file); err == nil {
-		return &fs.PathError{Op: "back up to", Path: file, Err: fs.ErrExist}
+		return fmt.Errorf("back up to %s: %w: choose another name, or a directory for a file that is named after the time", file, fs.ErrExist)
 	}
 	version, err := database.Version(ctx, databaseURL)
 	if err != nil {
@@ -30,6 +30,9 @@ func Create(ctx context.Context, databaseURL, file string) error {
 		return errors.New("there is nothing to back up: the database has no tables of the portal")
 	}
 	draft, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // mode 0600
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("the backup cannot be written to the directory %s: %w: it must exist and be writable", filepath.Dir(file), failed.Err)
+	}
 	if err != nil {
 		return err
 	}
@@ -117,6 +120,9 @@ func hasAccounts(ctx context.Context, databaseURL string) (bool, error) {
 // database.
 func checkKind(file, signature, kind string) error {
 	f, err := os.Open(file) //nolint:gosec // the operator names the file
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("the backup %s cannot be read: %w: name a file that portal backup has written", file, failed.Err)
+	}
 	if err != nil {
 		return err
 	}

@@ -221,5 +221,9 @@ func programError(command *exec.Cmd, err error, stderr *bytes.Buffer) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %s", filepath.Base(command.Path), err, strings.TrimSpace(stderr.String()))
+	name, text := filepath.Base(command.Path), strings.TrimSpace(stderr.String())
+	if text == "" {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return errors.New(name + ": " + strings.TrimPrefix(text, name+": "))
 }

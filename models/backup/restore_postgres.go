@@ -57,7 +57,18 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 	if err != nil {
 		return 0, err
 	}
-	return feedPsql(psql, database.OwnSettings+";"+before, dump, after)
+	return feedPsql(psql, database.OwnSettings+";"+before, func(in io.Writer) error {
+		dump.Stdout = in
+		if err := runProgram(dump); err != nil {
+			return unreadable(file, err)
+		}
+		return nil
+	}, after)
+}
+
+// unreadable returns the error of a file that pg_restore cannot read.
+func unreadable(file string, err error) error {
+	return fmt.Errorf("read %s: %w: %w", file, errDamaged, err)
 }
 
 // archive is what a dump has of the portal.
@@ -76,7 +87,7 @@ func readArchive(ctx context.Context, databaseURL, file, schema string) (a archi
 	var list bytes.Buffer
 	program.Stdout = &list
 	if err := runProgram(program); err != nil {
-		return a, err
+		return a, unreadable(file, err)
 	}
 	found := regexp.MustCompile(`(?m)^\d+; \d+ \d+ TABLE (.+) applied_migrations (.+)$`).FindAllStringSubmatch(list.String(), -1)
 	// The tables' rows are entries too.
@@ -230,9 +241,9 @@ func migratePostgres() (statements string, err error) {
 	return statements, nil
 }
 
-// feedPsql runs psql with the statements before, the output of dump, and the statements after, and
+// feedPsql runs psql with the statements before, what dump writes, and the statements after, and
 // returns the number in psql's last line.
-func feedPsql(psql *exec.Cmd, before string, dump *exec.Cmd, after string) (int, error) {
+func feedPsql(psql *exec.Cmd, before string, dump func(io.Writer) error, after string) (int, error) {
 	var out, stderr bytes.Buffer
 	psql.Stdout, psql.Stderr = &out, &stderr
 	in, err := psql.StdinPipe()
@@ -242,10 +253,9 @@ func feedPsql(psql *exec.Cmd, before string, dump *exec.Cmd, after string) (int,
 	if err := psql.Start(); err != nil {
 		return 0, err
 	}
-	dump.Stdout = in
 	_, err = io.WriteString(in, before)
 	if err == nil {
-		err = runProgram(dump)
+		err = dump(in)
 	}
 	if err == nil {
 		_, err = io.WriteString(in, after)

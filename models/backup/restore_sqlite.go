@@ -63,17 +63,20 @@ func copySQLite(ctx context.Context, from, to string) error {
 	}
 	var verdict string
 	err = db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict)
-	if err == nil && verdict != "ok" {
-		err = fmt.Errorf("it is damaged: %s", verdict)
+	if err == nil && verdict != "ok" || database.IsDamaged(err) {
+		err = errDamaged
 	}
 	if err == nil {
 		_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("read %s: %w", from, err)
+		return fmt.Errorf("read %s: %w", from, database.Explain(err))
 	}
 	return nil
 }
+
+// errDamaged is the error of a backup that is not whole.
+var errDamaged = errors.New("the backup is cut or damaged; copy it again from where it is kept, or restore another one")
 
 func sqliteName(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
 

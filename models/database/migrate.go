@@ -110,18 +110,29 @@ func (m migration) pending(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(applied, file) }), err
 }
 
+// errForeign is the error of a database that cannot get the portal's tables.
+var errForeign = errors.New("the database has a table accounts that is not the portal's: set DATABASE_URL to a database of the portal's own")
+
 var errOldSchema = errors.New("the database has the schema of a version before the first release")
 
 // applied returns the files of the applied migrations, in their order. If they lack the first one
 // of all, the database is older than the schema, and applied returns an error.
 func applied(ctx context.Context, db *bun.DB) (files []string, err error) {
-	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'applied_migrations'"
+	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 	if db.Dialect().Name() == dialect.PG {
-		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('applied_migrations')"
+		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass(?)"
 	}
-	var tables int
-	if err := db.NewRaw(query).Scan(ctx, &tables); err != nil {
+	// In this order: a migration by another process creates both at once.
+	var others, tables int
+	err = db.NewRaw(query, "accounts").Scan(ctx, &others)
+	if err == nil {
+		err = db.NewRaw(query, "applied_migrations").Scan(ctx, &tables)
+	}
+	if err != nil {
 		return nil, failedToOpen(err)
+	}
+	if others > 0 && tables == 0 {
+		return nil, errForeign
 	}
 	if tables > 0 {
 		err = db.NewRaw("SELECT file FROM applied_migrations ORDER BY file").Scan(ctx, &files)
@@ -144,7 +155,7 @@ func Version(ctx context.Context, databaseURL string) (string, error) {
 		return "", err
 	}
 	files, err := applied(ctx, db)
-	if path, sqlite := SQLitePath(databaseURL); sqlite && !errors.Is(err, errOldSchema) {
+	if path, sqlite := SQLitePath(databaseURL); sqlite && !errors.Is(err, errOldSchema) && !errors.Is(err, errForeign) {
 		err = explainSQLite(path, err)
 	}
 	if err := errors.Join(err, db.Close()); err != nil {

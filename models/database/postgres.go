@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -161,7 +162,7 @@ func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 		return pooledConn{conn.(*stdlib.Conn)}, nil
 	}
 	_, server := pgconn.NetworkAddress(host.Host, host.Port)
-	message := fmt.Sprintf("no PostgreSQL server answers at %s: %s", server, innermost(err))
+	message := fmt.Sprintf("no PostgreSQL server answers at %s: %s", server, dialProblem(err))
 	if encoding, ok := errors.AsType[encodingError](err); ok {
 		message = fmt.Sprintf("database %s %s: create another one with createdb -E UTF8 -T template0, move the tables to it "+
 			"with pg_dump and pg_restore, and correct DATABASE_URL", postgresName(host), encoding)
@@ -173,10 +174,37 @@ func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 		case strings.HasPrefix(refused.Code, "28"): // invalid authorization
 			message = refused.Message + ": correct the user and the password in DATABASE_URL"
 		default:
-			message = fmt.Sprintf("the PostgreSQL server at %s refuses the connection: %s", server, refused.Message)
+			message = fmt.Sprintf("the PostgreSQL server at %s refuses the connection: %s: check its settings and DATABASE_URL", server, refused.Message)
 		}
 	}
 	return nil, &openError{message, err}
+}
+
+// dialProblem returns the cause of a failed dial, and what to do.
+func dialProblem(err error) string {
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		return "its name cannot be resolved (" + lookup.Err + "): correct DATABASE_URL"
+	}
+	switch cause := innermost(err); {
+	case errors.Is(err, errReadOnly):
+		return cause
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
+		return cause + ": start it or correct DATABASE_URL"
+	default:
+		return cause + ": check the server and DATABASE_URL"
+	}
+}
+
+// errReadOnly is the error of a server that is read-only.
+var errReadOnly = errors.New("it is read-only, as a standby is: name the primary in DATABASE_URL")
+
+// requirePrimary returns [errReadOnly] unless a connection can write.
+func requirePrimary(ctx context.Context, conn *pgconn.PgConn) error {
+	results, err := conn.Exec(ctx, "SHOW transaction_read_only").ReadAll()
+	if err == nil && (len(results) != 1 || len(results[0].Rows) != 1 || string(results[0].Rows[0][0]) != "off") {
+		err = errReadOnly
+	}
+	return err
 }
 
 // encodingError is the encoding of a database that cannot hold all text.

@@ -5,12 +5,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // errPostgresURL does not repeat the URL, which may contain a password.
@@ -26,6 +28,11 @@ var (
 		"keepalives_idle", "keepalives_interval", "load_balance_hosts", "ssl_max_protocol_version", "ssl_min_protocol_version",
 		"sslcompression", "sslkeylogfile",
 	}
+	// knownParameters are those with values that the driver checks.
+	knownParameters = []string{
+		"channel_binding", "connect_timeout", "max_protocol_version", "min_protocol_version", "passfile", "port", "require_auth", "service",
+		"servicefile", "sslcert", "sslkey", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert", "sslsni", "target_session_attrs",
+	}
 	// unsupportedParameters are those that it would be wrong to ignore.
 	unsupportedParameters = []string{"hostaddr", "requirepeer", "sslcrl", "sslcrldir"}
 	// textParameters are those with text in which an @ is common.
@@ -38,9 +45,12 @@ var (
 // ParsePostgresURL returns the configuration of a connection, whose RuntimeParams are settings of
 // the server. No error contains a part of the URL.
 func ParsePostgresURL(databaseURL string) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(databaseURL)
-	if err != nil || hasMisplacedAt(databaseURL) {
+	if hasMisplacedAt(databaseURL) {
 		return nil, errPostgresURL
+	}
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, parameterProblem(databaseURL, err)
 	}
 	parameters := config.RuntimeParams
 	for _, name := range unsupportedParameters {
@@ -64,6 +74,29 @@ func ParsePostgresURL(databaseURL string) (*pgx.ConnConfig, error) {
 		delete(parameters, name)
 	}
 	return config, nil
+}
+
+// parameterProblem returns an error that names the parameter of a URL that cannot be parsed because
+// of it, or [errPostgresURL].
+func parameterProblem(databaseURL string, cause error) error {
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		return errPostgresURL
+	}
+	reason := "has an invalid value; correct it"
+	if file, ok := errors.AsType[*fs.PathError](cause); ok {
+		reason = fmt.Sprintf("names a file that cannot be read: %s; correct it or the permissions of the file", file.Err)
+	}
+	query := u.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		rest := maps.Clone(query)
+		delete(rest, name)
+		u.RawQuery = rest.Encode()
+		if _, err := pgx.ParseConfig(u.String()); err == nil && slices.Contains(knownParameters, name) {
+			return fmt.Errorf("the parameter %s %s", name, reason)
+		}
+	}
+	return errPostgresURL
 }
 
 func requireTLS13(config *tls.Config) {
@@ -102,7 +135,7 @@ func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 		config.ConnectTimeout = connectTimeout
 	}
 	// Connect to the primary only. Its standbys are read-only.
-	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	config.ValidateConnect = requirePrimary
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "portal")
 	// Bun inlines arguments into the SQL. Preparing each distinct statement would only fill the

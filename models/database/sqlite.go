@@ -121,17 +121,23 @@ func explainSQLite(path string, err error) error {
 	if known, ok := errors.AsType[*sqlite.Error](err); ok {
 		code = known.Code() & 0xff
 	}
-	message := fmt.Sprintf("the database %s cannot be opened: %s", path, innermost(err))
+	cause := innermost(err)
+	if explained, ok := errors.AsType[*explainedError](Explain(err)); ok {
+		cause = explained.message
+	}
+	message := fmt.Sprintf("the database %s cannot be opened: %s", path, cause)
 	switch {
+	case errors.Is(err, errNotCreated) && errors.Is(err, syscall.ENOSPC):
+		message = fmt.Sprintf("the database %s cannot be created: %s", path, sqliteCauses[sqlite3.SQLITE_FULL])
 	case errors.Is(err, errNotCreated):
-		message = fmt.Sprintf("the database %s cannot be created: %s: its directory must exist and be writable", path, innermost(err))
+		message = fmt.Sprintf("the database %s cannot be created: %s: its directory must exist and be writable", path, cause)
 	case errors.Is(err, os.ErrNotExist):
 		message = fmt.Sprintf("there is no database at %s", path)
 	case statErr == nil && info.IsDir():
 		message = path + " is a directory: DATABASE_URL must name a file"
 	case code == sqlite3.SQLITE_NOTADB:
 		message = path + " is not a SQLite database: correct DATABASE_URL"
-	case code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_PERM:
+	case errors.Is(err, os.ErrPermission):
 		message += ": check the permissions of the file and its directory"
 	}
 	return &openError{message, err}

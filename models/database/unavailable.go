@@ -29,6 +29,59 @@ func (e *openError) Error() string { return e.message }
 
 func (e *openError) Unwrap() []error { return []error{ErrUnavailable, e.cause} }
 
+// sqliteCauses says in our own words what a result code of SQLite means and what to do.
+var sqliteCauses = map[int]string{
+	sqlite3.SQLITE_BUSY:     "another program has the SQLite file locked; end it or try again",
+	sqlite3.SQLITE_LOCKED:   "another program has the SQLite file locked; end it or try again",
+	sqlite3.SQLITE_CANTOPEN: "the SQLite file cannot be opened; check the permissions of the file and its directory",
+	sqlite3.SQLITE_CORRUPT:  "the SQLite file is damaged; move it, its -wal and its -shm away, and restore a backup with: portal restore",
+	sqlite3.SQLITE_FULL:     "the disk is full; free some space on it",
+	sqlite3.SQLITE_IOERR:    "the disk failed to read or write the SQLite file; check the system's log",
+	sqlite3.SQLITE_NOTADB:   "the file is not a SQLite database; correct DATABASE_URL",
+	sqlite3.SQLITE_PERM:     "the SQLite file cannot be opened; check the permissions of the file and its directory",
+	sqlite3.SQLITE_READONLY: "the SQLite file cannot be written; check the permissions of the file and its directory",
+}
+
+// explainedError is an error of a database in our own words.
+type explainedError struct {
+	message string
+	causes  []error
+}
+
+func (e *explainedError) Error() string { return e.message }
+
+func (e *explainedError) Unwrap() []error { return e.causes }
+
+// Explain returns an error of a database in our own words if an operator can remove its cause, and
+// any other error as it is.
+func Explain(err error) error {
+	if _, explained := errors.AsType[*explainedError](err); explained {
+		return err
+	}
+	if failed, ok := errors.AsType[*sqlite.Error](err); ok {
+		if message := sqliteCauses[failed.Code()&0xff]; message != "" {
+			return &explainedError{message, []error{ErrUnavailable, err}}
+		}
+	}
+	if failed, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch failed.Code {
+		case "42501": // insufficient_privilege
+			return &explainedError{failed.Message + "; make the role of DATABASE_URL the owner of the database and of the portal's tables", []error{err}}
+		case "3F000": // invalid_schema_name
+			return &explainedError{failed.Message + "; create the schema, or correct the search_path of the role or of DATABASE_URL", []error{err}}
+		case "53100": // disk_full
+			return &explainedError{"the disk of the PostgreSQL server is full; free some space on it", []error{ErrUnavailable, err}}
+		}
+	}
+	return err
+}
+
+// IsDamaged reports whether err means that a SQLite file is damaged, cut or no such file.
+func IsDamaged(err error) bool {
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (failed.Code()&0xff == sqlite3.SQLITE_CORRUPT || failed.Code()&0xff == sqlite3.SQLITE_NOTADB)
+}
+
 // failedToOpen returns an [*openError] as it is, and wraps any other error.
 func failedToOpen(err error) error {
 	if _, ok := errors.AsType[*openError](err); ok {
@@ -58,6 +111,9 @@ func innermost(err error) string {
 func Failed(operation string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if _, opened := errors.AsType[*openError](err); !opened {
+		err = Explain(err)
 	}
 	if unavailable(err) && !errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("%s: %w: %w", operation, ErrUnavailable, err)
