@@ -219,6 +219,8 @@ func send(client *smtp.Client, message *gomail.Msg) error {
 	if err == nil {
 		if _, err = message.WriteTo(content); err == nil {
 			err = content.Close()
+		} else {
+			_ = client.Close() // any further command would end the content
 		}
 	}
 	if err != nil {
