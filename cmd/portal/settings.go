@@ -144,8 +144,9 @@ func table(s *settings) []setting {
 		},
 		{
 			name: "PORTAL_TRUSTED_PROXIES", example: "127.0.0.1/32", group: inProduction, parse: into(&s.trustedProxies, networks),
-			help: "Comma-separated networks (CIDR) of the proxies in front, whose `X-Forwarded-For` header is trusted. Behind a proxy, the networks " +
-				"of keys, sign-in limits and activity need it: without it every client has the address of the proxy.",
+			help: "Comma-separated networks (CIDR) of the proxies in front, whose `X-Forwarded-For` header is trusted, also with ports " +
+				"(`203.0.113.9:51008`, `[2001:db8::1]:51008`). Behind a proxy, the networks of keys, sign-in limits and activity need it: " +
+				"without it every client has the address of the proxy.",
 		},
 		{ //nolint:gosec // the password is an example
 			name: "PORTAL_SMTP_URL", example: "smtp://portal:password@mail.example.com:587", group: inProduction, parse: into(&s.smtp, mailer.ParseServer),

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -396,15 +395,5 @@ func TestUnknownNames(t *testing.T) {
 	got := unknownNames([]string{"PORTAL_SECRT=hunter2", "PORTAL_ADDR=:1", "PATH=/bin", "PORTAL_A=", "DATABASE_URL=x"})
 	if !slices.Equal(got, []string{"PORTAL_A", "PORTAL_SECRT"}) {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestREADMEListsEveryVariableAndItsDefault(t *testing.T) {
-	readme := modelstest.Value(os.ReadFile("../../README.md"))(t)
-	for _, setting := range settingRows() {
-		row := regexp.MustCompile("(?m)^\\|.*`" + setting.name + "`.*\\|$").FindString(string(readme))
-		if (row == "") != (setting.group == forTests) || row != "" && !strings.Contains(row, setting.standard) {
-			t.Errorf("want a row on %s with its default %q, got %q", setting.name, setting.standard, row)
-		}
 	}
 }
