@@ -94,7 +94,7 @@ func TestTheRowOfAKeyShowsItsUseAndIsRenamed(t *testing.T) {
 		}
 		keys := pages.OpenKeys(v.Tab)
 		row := keys.Row("busy")
-		row.ExpectSaying(`3 requests in the last 30 days`)
+		row.ExpectAttribute("link", "Usage of busy", "title", "3 requests in the last 30 days")
 		chart := row.Usage("busy")
 		today := time.Now().UTC().Format("2 Jan 2006")
 		chart.ExpectSaying(`3 requests in the last 30 days, all on ` + today)
@@ -174,7 +174,8 @@ func TestARepeatedFormSaysThatTheKeyExists(t *testing.T) {
 	keys.Click("Generate key")
 	v.ExpectAlert(`only one.*nas_\.\.\.`)
 	v.In("alert", "").Follow("Revoke this key")
-	pages.Confirmation{Row: keys.Row("only one")}.Confirm()
+	pages.AskedOn(v.Tab, "only one").Confirm()
+	keys = pages.ExpectKeys(v.Tab)
 	keys.ExpectStatus(`revoked`)
 	keys.ExpectNone()
 }
@@ -230,7 +231,7 @@ func TestTheJourneyWorksByKeyboard(t *testing.T) {
 	v.ExpectFocusInPage()
 
 	v.TabTo("Tab", "button", "Revoke")
-	confirmation := pages.Confirmation{Row: keys.Row("typed")}
+	confirmation := keys.Row("typed").Asked()
 	for _, cancel := range []string{"Escape", "Enter"} { // the focus is on Cancel
 		v.Press("Enter")
 		confirmation.ExpectOpen()
@@ -317,7 +318,7 @@ func TestAKeyIsRestricted(t *testing.T) {
 		keys = pages.ExpectKeys(v.Tab)
 		keys.Row("production").ExpectNoText(`Expires`)
 		confirmation := keys.Row("production").Revoke()
-		confirmation.Fill("Reason", "no longer needed")
+		confirmation.Reason("no longer needed")
 		confirmation.Confirm()
 		keys.ExpectStatus(`revoked`)
 		keys.OpenRevoked().Row("production").ExpectText(`no longer needed`)

@@ -119,7 +119,7 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	keys.Row("made elsewhere").ExpectShown()
 	keys.Row("revoked elsewhere").ExpectGone()
 	keys.Row("used elsewhere").ExpectUsed()
-	confirmation := pages.Confirmation{Row: keys.Row("renamed elsewhere")}
+	confirmation := keys.Row("renamed elsewhere").Asked()
 	confirmation.ExpectOpen()
 	confirmation.ExpectFocus("button", "Cancel")
 	v.Press("Escape")
@@ -210,6 +210,7 @@ func TestSelectedKeysAreRevokedTogether(t *testing.T) {
 		asked.Click("Cancel")
 		keys := pages.ExpectKeys(v.Tab)
 		asked = keys.Select("first", "second")
+		asked.Unfold("Add a reason")
 		asked.Fill("Reason", "No longer used")
 		asked.Click("Confirm revoke")
 		keys = pages.ExpectKeys(v.Tab)

@@ -52,7 +52,7 @@ func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
 		rotation.Revoke()
 		rotation.ExpectFocus("button", "Cancel")
 		v.ExpectText(`(?i)still in use`)
-		v.ExpectText(`(?i)cannot be undone`)
+		v.ExpectText(`(?i)can’t be undone`)
 		rotation.Click("Cancel")
 		rotation.ExpectFocus("button", "Revoke the old key")
 		c.expectServed(t, before, agentID) // a rotation never revokes a key by itself

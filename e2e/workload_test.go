@@ -51,6 +51,8 @@ func TestAKeyWithoutASecret(t *testing.T) {
 		}
 		access := run().AccessToken
 		c.expectServed(t, access, agentID)
+		rule.ExpectText("Workloads of .* with branch main")
+		rule.Follow("Change")
 		rule.Fill("Claims", "sub=job:deploy\nbranch=release")
 		rule.Click("Save trust rule")
 		rule.ExpectStatus(`(?i)saved`)

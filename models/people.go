@@ -68,6 +68,12 @@ func (p *People) CountWithoutFactor(ctx context.Context, accountID uuid.UUID) (i
 	return int(n), failed("count users without a second factor", err)
 }
 
+// LacksFactor reports whether [People.ListWithoutFactor] returns this user.
+func (p *People) LacksFactor(ctx context.Context, accountID, id uuid.UUID) (bool, error) {
+	lacks, err := p.withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Where("u.id = ?", id).Exists(ctx)
+	return lacks, failed("find user without a second factor", err)
+}
+
 func (p *People) withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
 	return q.Where("u.account_id = ? AND u.removed_at IS NULL AND u.disabled_at IS NULL AND NOT ("+hasFactor+") AND NOT ?", accountID, decidedByProvider(p.db))
 }

@@ -18,9 +18,14 @@ type APIKeysPage struct {
 
 // WorthALook is a link to a list of keys or people.
 type WorthALook struct {
-	URL, Text string
-	Current   bool // the page has this list
+	ID, URL, Text string
+	Current       bool // the page has this list
 }
+
+// HintsDismissed removes what is worth a look.
+type HintsDismissed struct{}
+
+func (HintsDismissed) fragment() string { return "hints-dismissed" }
 
 func (APIKeysPage) screen() screen {
 	return screen{file: "api_keys/index.html", section: SectionAPIKeys}
@@ -41,6 +46,9 @@ type APIKeyForm struct {
 }
 
 func (APIKeyForm) fragment() string { return "api-key-form" }
+
+// OtherKind reports whether the fold of other kinds of keys is open: one of them is chosen.
+func (f APIKeyForm) OtherKind() bool { return f.OnlyReports || f.Trust.Workload }
 
 // Limit is the most keys that an account can have.
 func (APIKeyForm) Limit() int { return models.MaxActiveKeys }
@@ -117,12 +125,11 @@ type FirstUse struct {
 
 func (FirstUse) fragment() string { return "first-use" }
 
-// APIKeyGenerated updates the page after a key was generated: a new form id and the dialog.
+// APIKeyGenerated updates the page after a key was generated: the next form and the dialog.
 type APIKeyGenerated struct {
-	FormID uuid.UUID // the next form's
+	FormID uuid.UUID   // the next form's
+	Form   *APIKeyForm // nil if nothing but the label was entered
 	Reveal APIKeyReveal
-
-	Restrictions *KeyRestrictions // the next form's; nil if the form has not been used
 }
 
 func (APIKeyGenerated) fragment() string { return "api-key-generated" }
@@ -159,6 +166,11 @@ func (LeaksDismissed) fragment() string { return "leaks-dismissed" }
 
 func (APIKeyList) fragment() string { return "api-key-list" }
 
+// APIKeyChanges is the list after it has changed.
+type APIKeyChanges struct{ APIKeyList }
+
+func (APIKeyChanges) fragment() string { return "api-key-changes" }
+
 // Full reports whether the account has reached the limit.
 func (l APIKeyList) Full() bool { return l.Active >= l.Limit }
 
@@ -179,6 +191,7 @@ type APIKeyRow struct {
 	models.Key
 
 	Created   Moment
+	ShortDate string      // of the creation
 	LastUsed  *Moment     // nil if never used
 	Requests  Count       // in the last 30 days
 	Unused    bool        // for 30 days
@@ -211,6 +224,14 @@ func (r APIKeyRow) Returns() string {
 
 // Restricted reports whether the key has a list of agents, which may be empty.
 func (r APIKeyRow) Restricted() bool { return r.Agents != nil }
+
+// TrustName returns the provider of a key without a secret and whose tokens the key accepts, or "".
+func (r APIKeyRow) TrustName() string {
+	if r.Trust == nil {
+		return ""
+	}
+	return r.Trust.Name()
+}
 
 // Rotates reports whether the row offers a rotation. A key that replaces another, or that has no
 // secret, does not.

@@ -130,9 +130,6 @@ func (r KeyRestrictions) OnDate() bool { return r.Expires == ExpiresOnDate }
 // needs one.
 func (r KeyRestrictions) ExpiryApart() bool { return r.New && r.Maximum != "" }
 
-// Used reports whether one of the controls of a new key was used.
-func (r KeyRestrictions) Used() bool { return r.usesExpiry() || r.usesOthers() }
-
 // Open reports whether the folded controls of a new key are shown: one of them was used.
 func (r KeyRestrictions) Open() bool { return r.usesOthers() || !r.ExpiryApart() && r.usesExpiry() }
 

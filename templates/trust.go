@@ -28,12 +28,19 @@ type TrustForm struct {
 // TrustField is a text of the form.
 type TrustField struct {
 	ID, Name, Title, Value, Example, Problem string
+
+	Needed bool
 }
 
 // Chosen returns whether a provider is chosen, whose fields are shown.
 func (f TrustForm) Chosen() bool {
 	_, known := f.Provider.Platform()
 	return known
+}
+
+// AdvancedOpen reports whether the folded fields are shown: one of them is needed or has an error.
+func (f TrustForm) AdvancedOpen() bool {
+	return f.Issuer.Needed || f.Issuer.Problem+f.Audience.Problem+f.JWKS.Problem != ""
 }
 
 // AnyClaims reports whether the provider has no fields of its own.
@@ -60,6 +67,9 @@ type TrustPage struct {
 
 	Pins  []TrustPin
 	Paste []Snippet // what the provider needs
+
+	Generated bool // the key is new: the page shows what to paste, and not the form
+	Exchanged bool // a token was exchanged
 }
 
 // TrustPin is a claim that the first exchange has pinned.

@@ -38,6 +38,11 @@ func (a Area) Follow(link string) {
 	a.tab.settled()
 }
 
+// Unfold opens the part of a page under this text, or closes it.
+func (a Area) Unfold(text string) {
+	a.click(a.root.GetByText(text, playwright.LocatorGetByTextOptions{Exact: playwright.Bool(true)}), text)
+}
+
 // Focus puts the focus on an element.
 func (a Area) Focus(role playwright.AriaRole, name string) {
 	a.tab.must(a.find(role, name).Focus(), "focus %s %q", role, name)

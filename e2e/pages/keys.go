@@ -80,8 +80,14 @@ func (k Keys) Select(labels ...string) Area {
 
 // OpenRestrictions opens the restrictions of the form for a new key.
 func (k Keys) OpenRestrictions() Restrictions {
-	k.must(k.Page.GetByText("Restrictions of the new key").Click(), "open the restrictions")
+	k.Unfold("Restrictions of the new key")
 	return Restrictions{k.Tab}
+}
+
+// OpenKinds opens the choices of another kind of key in the form for a new key.
+func (k Keys) OpenKinds() Area {
+	k.Unfold("Another kind of key")
+	return k.In("form", "New key")
 }
 
 // Table is the table of keys.
@@ -154,7 +160,7 @@ func (r Row) ExpectUsed() {
 	r.tab.must(r.tab.expect.Locator(moment).ToHaveText(regexp.MustCompile(`now|ago`)), "expect a relative time")
 }
 
-// Revoke presses Revoke and waits for the confirmation.
+// Revoke presses Revoke and waits for the confirmation. Without JavaScript it is a page.
 func (r Row) Revoke() Confirmation {
 	r.Click("Revoke")
 	c := Confirmation{Row: r.asked(), list: r}
@@ -170,6 +176,9 @@ func (r Row) asked() Row {
 	}
 	return Row{r.tab.In("main", "")}
 }
+
+// Asked is the row while it asks to confirm its revocation.
+func (r Row) Asked() Confirmation { return Confirmation{Row: r.asked(), list: r} }
 
 // OpenMenu opens the menu of the row. If the menu is open, OpenMenu closes it.
 func (r Row) OpenMenu() { r.Click("More actions") }
@@ -212,7 +221,8 @@ func (r Row) ExpectCellsDrawn() {
 
 // Usage opens the page of the key with this label.
 func (r Row) Usage(label string) Chart {
-	r.Follow("Usage")
+	name := "Usage of " + label
+	r.Follow(name)
 	r.tab.ExpectHeading(label)
 	Frame{r.tab}.ExpectCurrent("API Keys")
 	return Chart{r.tab.In("figure", "Usage")}
@@ -271,15 +281,28 @@ type Confirmation struct {
 	list Row // in the list
 }
 
+// AskedOn returns the question on a page of its own.
+func AskedOn(b *Tab, label string) Confirmation {
+	heading := "Revoke " + label
+	b.ExpectHeading(heading)
+	return Confirmation{Row: Row{b.In("main", "")}}
+}
+
 // ExpectOpen checks that the row asks for confirmation and explains the effect of a revocation.
 func (c Confirmation) ExpectOpen() {
 	c.Expect("button", "Confirm revoke")
 	c.Expect("button", "Cancel")
-	c.ExpectSaying(`takes effect immediately and cannot be undone`)
+	c.ExpectSaying(`takes effect immediately and can’t be undone`)
 }
 
 // Confirm presses Confirm revoke.
 func (c Confirmation) Confirm() { c.Click("Confirm revoke") }
+
+// Reason gives a reason for the revocation.
+func (c Confirmation) Reason(reason string) {
+	c.Unfold("Add a reason")
+	c.Fill("Reason", reason)
+}
 
 // ExpectClosed waits until the row no longer asks, and has the focus on Revoke.
 func (c Confirmation) ExpectClosed() {

@@ -2,6 +2,7 @@ package pages
 
 // TrustWorkload chooses "Workload identity (no secret)" and a platform in the form for a new key.
 func (k Keys) TrustWorkload(platform string) Area {
+	k.OpenKinds()
 	choice := k.find("radio", "Workload identity (no secret)")
 	k.ExpectNo("combobox", "Provider")
 	k.must(choice.Check(), "choose a key without a secret")
@@ -10,7 +11,7 @@ func (k Keys) TrustWorkload(platform string) Area {
 		k.Click("Continue")
 		k.settled()
 	}
-	k.Expect("textbox", "Issuer")
+	k.ExpectText(`^Advanced$`)
 	return k.Area
 }
 

@@ -97,7 +97,7 @@ func TestRemovingAnAgentNeedsAConfirmation(t *testing.T) {
 		path := "/agents/" + agent.ID.String()
 
 		asked := c.get(path + "/removal").is(http.StatusOK)
-		asked.says("cannot be undone")
+		asked.says("can’t be undone")
 		asked.one("button", "Cancel").with("autofocus", "")
 		asked.one("button", "Confirm removal")
 		kept := c.get(path)
@@ -129,14 +129,14 @@ func TestRemovalSaysWhenTheAgentWasLastUsed(t *testing.T) {
 		used := clock.Now()
 		clock.Advance(time.Second)
 		path := "/agents/" + agent.ID.String() + "/removal"
-		v.get(path).is(http.StatusOK).says("Its last token was issued just now", "cannot be undone")
+		v.get(path).is(http.StatusOK).says("Its last token was issued just now", "can’t be undone")
 		clock.Advance(3 * time.Minute)
 		asked := v.get(path).is(http.StatusOK)
 		asked.says("Its last token was issued 3 minutes ago", "Its tokens stop working immediately.")
 		if machine := `datetime="` + used.UTC().Format(time.RFC3339) + `"`; !strings.Contains(asked.body, machine) {
 			t.Errorf("no %s in\n%s", machine, asked.body)
 		}
-		v.get("/agents/" + unused.ID.String() + "/removal").says("It has not been used in the last 90 days. This cannot be undone.")
+		v.get("/agents/" + unused.ID.String() + "/removal").says("It has not been used in the last 90 days. This can’t be undone.")
 	})
 }
 

@@ -25,6 +25,7 @@ const (
 	challengeCookie = "challenge" // challenges that the browser's passkeys must answer
 	deviceCookie    = "device"    // identifies the device of a user who has signed in
 	dismissedCookie = "dismissed" // the notice about leaked keys
+	hintsCookie     = "hints"     // what is worth a look, and was dismissed
 )
 
 // cookieAges are the lifetimes of what waits in the browser between two requests. With zero, the
@@ -37,6 +38,7 @@ var cookieAges = map[string]time.Duration{
 	challengeCookie: models.ChallengeLife,
 	deviceCookie:    365 * 24 * time.Hour, // it gives no access, so sign-out keeps it
 	dismissedCookie: leakNotice,
+	hintsCookie:     hintRest,
 }
 
 // cookies are the sessions that the browser itself keeps in signed cookies: nobody can change their

@@ -44,15 +44,15 @@ func (p *keyPages) generate(c *gin.Context) error {
 		return p.explainRefusal(c, form, err)
 	}
 	if key.IsWorkload() {
-		return p.redirectWith(c, trustPath(key), fmt.Sprintf("API key “%s” generated. It has no secret.", templates.Isolate(key.Label)))
+		return p.redirectWith(c, trustPath(key)+"?"+paramGenerated+"=yes", fmt.Sprintf("API key “%s” generated. It has no secret.", templates.Isolate(key.Label)))
 	}
 	agentID := ""
 	if len(unused.Agents) > 0 {
 		agentID = unused.Agents[0].ID.String()
 	}
 	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, exampleAgentOf(key, agentID))}
-	if form.Restrictions.Used() {
-		generated.Restrictions = &unused
+	if submitted.used {
+		generated.Form = &templates.APIKeyForm{FormID: generated.FormID, Trust: p.trustForm(previewPath), Restrictions: unused}
 	}
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
 }

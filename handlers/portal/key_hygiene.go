@@ -7,10 +7,24 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/templates"
 )
+
+const (
+	hintsPath = homePath + "/hints/dismissal"
+	// hintRest is how long a dismissed hint is not shown.
+	hintRest = 30 * models.Day
+)
+
+// dismissedHints are the hints that a user has dismissed in this browser, and when they are shown
+// again.
+type dismissedHints struct {
+	User  uuid.UUID // on a shared browser the next user must see the hints
+	Until map[string]time.Time
+}
 
 // paramShow is what a list is filtered by.
 const paramShow = "show"
@@ -27,7 +41,12 @@ type keyShow struct {
 
 // keyShows are what is worth a look.
 var keyShows = []keyShow{
-	{"never-used", hasOrHave("never been used and %s older than 7 days", "is", "are"), func(key models.Key, now time.Time) bool {
+	{"never-used", func(n int) string {
+		if n == 1 {
+			return "key unused since it was generated"
+		}
+		return "keys unused since they were generated"
+	}, func(key models.Key, now time.Time) bool {
 		return key.LastUsedAt == nil && now.Sub(key.CreatedAt) >= 7*models.Day
 	}},
 	{"unused", hasOrHave("not been used for 90 days%s", "", ""), func(key models.Key, now time.Time) bool {
@@ -69,27 +88,66 @@ func (s *keyShow) among(keys []models.KeyUsage, now time.Time) (found []models.K
 // worthALook returns links to lists of what an owner or a member should look at.
 func (p *keyPages) worthALook(c *gin.Context, keys []models.KeyUsage) ([]templates.WorthALook, error) {
 	var links []templates.WorthALook
-	add := func(n int, path, show, text string) {
-		if n > 0 {
-			address := url.URL{Path: path, RawQuery: url.Values{paramShow: {show}}.Encode()}
-			links = append(links, templates.WorthALook{URL: address.String(), Text: fmt.Sprintf("%d %s", n, text), Current: path == homePath && c.Query(paramShow) == show})
+	var dismissed dismissedHints
+	if !p.cookies.read(c, hintsCookie, &dismissed) || dismissed.User != sessionFrom(c).UserID {
+		dismissed.Until = nil
+	}
+	add := func(path, show, text string) {
+		if !p.Now().Before(dismissed.Until[show]) {
+			links = append(links, templates.WorthALook{ID: show, URL: path, Text: text, Current: keyShowOf(c) != nil && c.Query(paramShow) == show})
 		}
 	}
+	list := func(path, show string) string { return path + "?" + url.Values{paramShow: {show}}.Encode() }
 	for _, show := range keyShows {
-		n := len(show.among(keys, p.Now()))
-		add(n, homePath, show.id, show.text(n))
+		if n := len(show.among(keys, p.Now())); n > 0 {
+			add(list(homePath, show.id), show.id, fmt.Sprintf("%d %s", n, show.text(n)))
+		}
 	}
 	session := sessionFrom(c)
 	if !owns(session) { // who alone can do something about people
 		return links, nil
 	}
 	people, err := p.people.CountWithoutFactor(c.Request.Context(), session.AccountID)
-	text := "people have no two-step verification"
-	if people == 1 {
-		text = "person has no two-step verification"
+	if err != nil || people == 0 {
+		return links, err
 	}
-	add(people, peoplePath, showWithoutFactor, text)
+	oneself, err := p.people.LacksFactor(c.Request.Context(), session.AccountID, session.UserID)
+	switch {
+	case oneself && people == 1:
+		add(accountPath+"#two-step", showWithoutFactor, "Turn on two-step verification for yourself")
+	case oneself && people == 2:
+		add(list(peoplePath, showWithoutFactor), showWithoutFactor, "You and 1 other person have no two-step verification")
+	case oneself:
+		add(list(peoplePath, showWithoutFactor), showWithoutFactor, fmt.Sprintf("You and %d other people have no two-step verification", people-1))
+	case people == 1:
+		add(list(peoplePath, showWithoutFactor), showWithoutFactor, "1 person has no two-step verification")
+	default:
+		add(list(peoplePath, showWithoutFactor), showWithoutFactor, fmt.Sprintf("%d people have no two-step verification", people))
+	}
 	return links, err
+}
+
+// dismissHints hides the hints of the form for 30 days.
+func (p *keyPages) dismissHints(c *gin.Context) error {
+	session := sessionFrom(c)
+	var dismissed dismissedHints
+	p.cookies.read(c, hintsCookie, &dismissed)
+	if dismissed.User != session.UserID || dismissed.Until == nil {
+		dismissed = dismissedHints{User: session.UserID, Until: map[string]time.Time{}}
+	}
+	known := []string{showWithoutFactor}
+	for _, show := range keyShows {
+		known = append(known, show.id)
+	}
+	for _, hint := range c.PostFormArray("hint") {
+		if slices.Contains(known, hint) {
+			dismissed.Until[hint] = p.Now().Add(hintRest)
+		}
+	}
+	if err := p.cookies.put(c, hintsCookie, dismissed); err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: templates.HintsDismissed{}, location: homePath})
 }
 
 // firstSteps returns the steps of a new account to its first request. They end when there is a

@@ -3,6 +3,7 @@ package portal_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestWorthALookFiltersTheLists(t *testing.T) {
 			href string
 			keys []string
 		}{
-			"1 key has never been used and is older than 7 days":                   {"/api-keys?show=never-used", []string{"never"}},
+			"1 key unused since it was generated":                                  {"/api-keys?show=never-used", []string{"never"}},
 			"2 keys have not been used for 90 days":                                {"/api-keys?show=unused", []string{"asleep", "ancient"}},
 			"2 keys have no expiry and no restrictions, and are older than a year": {"/api-keys?show=unrestricted", []string{"old", "ancient"}},
 		} {
@@ -66,14 +67,59 @@ func TestWorthALookFiltersTheLists(t *testing.T) {
 		}
 		v.get("/api-keys?show=other").is(http.StatusOK).none("link", "Show all keys")
 
-		full.one("link", "2 people have no two-step verification").with("href", "/people?show=no-two-step")
+		full.one("link", "You and 1 other person have no two-step verification").with("href", "/people?show=no-two-step")
 		people := v.get("/people?show=no-two-step").is(http.StatusOK)
 		people.says("Only people without two-step verification.")
 		people.says("second-" + c.email)
 		modelstest.Must(t, c.store.People.SetDisabled(t.Context(), second.Email, true))
-		c.get("/api-keys").one("link", "1 person has no two-step verification")
+		c.get("/api-keys").one("link", "Turn on two-step verification for yourself").with("href", "/account#two-step")
 		if strings.Contains(v.get("/people?show=no-two-step").text(), second.Email) {
 			t.Error("the list has a disabled user")
+		}
+	})
+}
+
+// Each reader dismisses hints alone, for 30 days. Other hints are shown meanwhile.
+func TestHintsAreDismissedForAMonth(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		for _, as := range []voice{{}, {htmx: true}} {
+			c := s.customer(t)
+			v := as.of(t, c.visitor)
+			const hint, own = "1 key unused since it was generated", "Turn on two-step verification for yourself"
+			c.get("/api-keys").one("link", own)
+			dismiss := func() {
+				t.Helper()
+				look := c.get("/api-keys").one("region", "Worth a look")
+				fields := url.Values{}
+				for node := range look.node.Descendants() {
+					if input := (element{t, node}); input.node.Data == "input" {
+						fields.Add(input.attr("name"), input.attr("value"))
+					}
+				}
+				answer := v.post(look.one("button", "Dismiss").form().attr("action"), fields)
+				if !as.htmx {
+					answer.redirects("/api-keys")
+				} else if !strings.Contains(answer.is(http.StatusOK).body, "#worth-a-look") {
+					t.Errorf("the hints stay: %s", answer.body)
+				}
+			}
+			dismiss()
+			c.get("/api-keys").none("region", "Worth a look")
+			c.key("idle")
+			clock.Advance(29 * models.Day)
+			c.signIn(c.email, password)
+			page := c.get("/api-keys")
+			page.one("link", hint)
+			page.none("link", own)
+			clock.Advance(models.Day)
+			c.signIn(c.email, password)
+			c.get("/api-keys").one("link", own)
+			// On a shared browser the next user sees them.
+			dismiss()
+			c.get("/api-keys").none("region", "Worth a look")
+			other := s.customer(t)
+			c.signIn(other.email, password)
+			c.get("/api-keys").one("link", own)
 		}
 	})
 }

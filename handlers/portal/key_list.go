@@ -32,7 +32,7 @@ func (p *keyPages) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.reply(c, reply{fragment: page.List, page: present(page)})
+	return p.reply(c, reply{fragment: templates.APIKeyChanges{APIKeyList: page.List}, page: present(page)})
 }
 
 // newPage returns the page of keys with a new form.
@@ -67,7 +67,7 @@ func (p *keyPages) showChanges(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	r := reply{fragment: list, location: homePath}
+	r := reply{fragment: templates.APIKeyChanges{APIKeyList: list}, location: homePath}
 	if c.Query("seen") == list.Version {
 		r.status = http.StatusNoContent
 	}
@@ -120,9 +120,9 @@ func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements .
 		return list, err
 	}
 	list.Version = versionOf([]any{list.Keys, list.Steps})
-	chosen := selected(c.QueryArray(paramSelected))
+	chosen, all := selected(c.QueryArray(paramSelected)), c.Query(paramAll) != ""
 	for i, row := range list.Keys {
-		list.Keys[i].Selected = slices.Contains(chosen, row.ID)
+		list.Keys[i].Selected = all || slices.Contains(chosen, row.ID)
 		for _, replacement := range replacements {
 			if replacement.ID == row.ID {
 				list.Keys[i] = replacement

@@ -206,8 +206,7 @@ func TestRowsShowTheRequestsOfTheirKeys(t *testing.T) {
 		} {
 			bothVoices(t, func(t *testing.T, as voice) {
 				v := as.of(t, c.visitor)
-				row := v.get("/api-keys").byID("api-key-" + key.ID.String())
-				row.says(want)
+				v.get("/api-keys").one("link", "Usage of "+key.Label).with("title", want).with("href", "/api-keys/"+key.ID.String())
 				c.get("/api-keys/"+key.ID.String()).is(http.StatusOK).says(want, key.Masked())
 			})
 		}

@@ -50,7 +50,7 @@ func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.Key
 	for _, agent := range agents.Items {
 		form.Agents = append(form.Agents, templates.KeyAgent{ID: agent.ID, Name: agent.Name, Chosen: slices.Contains(key.Agents, agent.ID)})
 	}
-	if p.calls.Enabled() && !form.OnlyReports {
+	if p.calls.Enabled() && (form.New || !form.OnlyReports) {
 		form.Limits = limitFields(key.Limits)
 	}
 	for _, network := range key.Networks {
@@ -128,7 +128,8 @@ const allAgents, onlyAgents = "all", "only"
 
 // submittedRestrictions sets the controls to the values of a submitted form, and returns the
 // restrictions. If a value is wrong, it reports false, and each wrong control has its error. A form
-// without the controls changes nothing.
+// without the controls changes nothing. The form of a new key for reports hides the agents and the
+// limits, so what was entered there before is ignored.
 func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (models.Restrictions, bool) {
 	if value, ok := c.GetPostForm("expires"); ok {
 		form.Expires, form.ExpiryDate = value, c.PostForm("expiry_date")
@@ -143,10 +144,12 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	if value, ok := c.GetPostForm("networks"); ok {
 		form.Networks = value
 	}
+	reports, valid := form.New && key.OnlyReports(), true
 	var r models.Restrictions
 	var err error
-	var valid bool
-	r.Limits, valid = submittedLimits(c, form, key)
+	if !reports {
+		r.Limits, valid = submittedLimits(c, form, key)
+	}
 	if r.ExpiresAt, err = p.expiryOf(*form, key); err != nil {
 		valid = !explainRestrictions(form, nil, err) && valid
 	}
@@ -156,7 +159,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	case value != allAgents && value != onlyAgents:
 		form.AgentsProblem = "Choose All agents or Only these."
 		valid = false
-	case form.OnlyThese:
+	case form.OnlyThese && !reports:
 		r.Agents = []uuid.UUID{}
 		for _, text := range c.PostFormArray("agent") {
 			// An id of zeros is not an agent, so the store refuses it.

@@ -49,18 +49,20 @@ func TestGeneratingAKeyForReports(t *testing.T) {
 		if !access.one("radio", "Agents and tokens").has("checked") || access.one("radio", "Reports only").has("checked") {
 			t.Error("another access is chosen")
 		}
-		refused := v.post("/api-keys", restricted("access", "reports", "agents", "only", "agent", agent.ID.String())).is(http.StatusUnprocessableEntity)
-		if !refused.one("radio", "Reports only").has("checked") {
+		refused := v.post("/api-keys", restricted("access", "reports", "networks", "here")).is(http.StatusUnprocessableEntity)
+		if !refused.one("radio", "Reports only").has("checked") || !refused.byID("kind").has("open") {
 			t.Error("the access is lost")
 		}
-		refused.says("reaches no agents")
+		refused.one("group", "Agents") // for another choice
 		v.post("/api-keys", restricted("access", "all")).is(http.StatusUnprocessableEntity)
-		shown := v.post("/api-keys", restricted("access", "reports")).is(http.StatusOK)
+		v.post("/api-keys", restricted("access", "reports", "agents", "some")).is(http.StatusUnprocessableEntity)
+		// The form hides what was entered before, so it refuses nothing.
+		shown := v.post("/api-keys", restricted("access", "reports", "agents", "only", "agent", agent.ID.String(), "calls", "many")).is(http.StatusOK)
 		if !strings.Contains(shown.body, "/api/activity") || strings.Contains(shown.body, "/api/widget/token") {
 			t.Error("the example does not read reports")
 		}
 		key := c.keys()[0]
-		if !key.OnlyReports() {
+		if !key.OnlyReports() || key.Agents != nil {
 			t.Errorf("access %q", key.Access)
 		}
 		if row := c.get("/api-keys").byID("api-key-" + key.ID.String()); !strings.Contains(row.text(), "Reports only") {

@@ -30,7 +30,7 @@ func TestRevokeAsksInTheRowOrOnAPageOfItsOwn(t *testing.T) {
 		page.none("table", "")
 		page.none("button", "Revoke")
 		for _, one := range []answer{page, c.fragments().get(path).is(http.StatusOK)} {
-			one.says("takes effect immediately", "cannot be undone")
+			one.says("takes effect immediately", "can’t be undone")
 			one.one("button", "Cancel").with("autofocus", "")
 			one.one("button", "Confirm revoke").form().with("method", "post").with("action", path)
 			if containsText(one, other.Label) {
@@ -97,11 +97,8 @@ func TestConfirmedRevocationRemovesTheRow(t *testing.T) {
 			t.Error("nothing says that the key was revoked")
 		}
 		done.none("cell", "first")
-		if v.htmx {
-			heading := done.one("heading", "Active keys")
-			if !heading.has("autofocus") || heading.attr("tabindex") != "-1" {
-				t.Error("the list's heading does not take the focus")
-			}
+		if v.htmx && strings.Contains(done.body, "autofocus") {
+			t.Error("an element takes the focus, which may scroll")
 		}
 
 		done = c.post("/api-keys/"+last.ID.String()+"/revocation", nil)

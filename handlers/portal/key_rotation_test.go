@@ -121,7 +121,7 @@ func TestTheOldKeyIsRevokedInTheLastStep(t *testing.T) {
 		c.keyInUse("production", old.ID)
 		useOld()
 		asked := v.get(rotationOf(old) + "/revocation").is(http.StatusOK)
-		asked.says("takes effect immediately", "cannot be undone", "Still in use.", "1 request in the last 24 hours", "replacement has not been used yet")
+		asked.says("takes effect immediately", "can’t be undone", "Still in use.", "1 request in the last 24 hours", "replacement has not been used yet")
 		asked.one("button", "Cancel").with("autofocus", "")
 		asked.none("button", "Revoke the old key")
 		asked.one("button", "Confirm revoke").form().with("method", "post").with("action", rotationOf(old)+"/revocation")

@@ -15,8 +15,12 @@ import (
 // selectedPath revokes the keys that are selected in the list.
 const selectedPath = homePath + "/revocation"
 
-// paramSelected is a selected key in a query string or a form.
-const paramSelected = "selected"
+// paramSelected is a selected key in a query string or a form, and paramAll selects all keys of the
+// list.
+const (
+	paramSelected = "selected"
+	paramAll      = "all"
+)
 
 // selected returns the ids, without duplicates, and at most as many as an account has active keys.
 func selected(texts []string) (ids []uuid.UUID) {

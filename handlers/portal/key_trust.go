@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,6 +18,9 @@ import (
 
 // tokenPath is where workloads exchange their tokens.
 const tokenPath = "/oauth/token" //nolint:gosec // no credentials
+
+// paramGenerated means that the key of the page was just generated.
+const paramGenerated = "generated"
 
 func trustPath(key models.Key) string { return fmt.Sprintf("%s/%s/trust", homePath, key.ID) }
 
@@ -36,7 +40,9 @@ func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err erro
 	}
 	slices.SortFunc(page.Pins, func(a, b templates.TrustPin) int { return strings.Compare(a.Name, b.Name) })
 	page.Paste = templates.WorkloadSnippets(page.Key.Trust.Provider, page.Key.ID.String(), page.Key.Trust.Audience, p.url(tokenPath))
-	return page, nil
+	exchanges, err := p.keys.Exchanges(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	page.Exchanged = len(exchanges) > 0
+	return page, err
 }
 
 // editTrust shows the trust rule of a key.
@@ -45,6 +51,7 @@ func (p *keyPages) editTrust(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	page.Generated = c.Query(paramGenerated) != ""
 	return p.showTrust(c, http.StatusOK, page)
 }
 
@@ -107,6 +114,7 @@ func (p *keyPages) previewKey(c *gin.Context) error {
 type submittedKey struct {
 	form   templates.APIKeyForm // with the submitted values
 	unused templates.KeyRestrictions
+	used   bool          // the form has more than a label
 	key    models.NewKey // without the id of the form
 	valid  bool          // the restrictions
 }
@@ -120,7 +128,8 @@ func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
 		Label: s.key.Label, OnlyReports: s.key.Access == models.AccessReports, Restrictions: s.unused, Trust: p.trustForm(previewPath),
 	}
 	s.form.Restrictions.Agents = slices.Clone(s.unused.Agents)
-	s.key.Restrictions, s.valid = p.submittedRestrictions(c, &s.form.Restrictions, models.Key{})
+	s.key.Restrictions, s.valid = p.submittedRestrictions(c, &s.form.Restrictions, models.Key{Access: s.key.Access})
+	s.used = s.form.OnlyReports || c.PostForm("provider") != "" || !reflect.DeepEqual(s.form.Restrictions, s.unused)
 	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(models.CredentialWorkload); s.form.Trust.Workload {
 		rule := p.submittedTrust(c, &s.form.Trust)
 		s.key.Trust = &rule

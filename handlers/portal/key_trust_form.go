@@ -40,30 +40,32 @@ func addTrustFields(form *templates.TrustForm, claims map[string][]string) {
 	if !known {
 		return
 	}
-	form.Issuer = templates.TrustField{ID: "issuer", Name: "issuer", Title: "Issuer", Value: form.Issuer.Value, Example: platform.Example, Problem: form.Issuer.Problem}
+	form.Issuer = templates.TrustField{ID: "issuer", Name: "issuer", Title: "Issuer", Value: form.Issuer.Value, Example: platform.Example, Problem: form.Issuer.Problem, Needed: platform.Issuer == ""}
 	form.Audience = templates.TrustField{ID: "audience", Name: "audience", Title: "Audience", Value: form.Audience.Value, Problem: form.Audience.Problem}
 	form.JWKS = templates.TrustField{
 		ID: "jwks", Name: "jwks", Title: "Public keys (JWKS)", Value: form.JWKS.Value, Example: `{"keys": [...]}`, Problem: form.JWKS.Problem,
 	}
 	form.OwnIssuers = slices.Contains([]workload.Provider{workload.GitHub, workload.GitLab, workload.Kubernetes, workload.Other}, form.Provider)
 	if form.AnyClaims() {
-		form.Claims = templates.TrustField{ID: "claims", Name: "claims", Title: "Claims", Value: form.Claims.Value, Example: "name=value", Problem: form.Claims.Problem}
+		form.Claims = templates.TrustField{ID: "claims", Name: "claims", Title: "Claims", Value: form.Claims.Value, Example: "name=value", Problem: form.Claims.Problem, Needed: true}
 		if form.Claims.Value == "" {
 			form.Claims.Value = claimLines(claims)
 		}
 		return
 	}
-	add := func(name, title, example string) {
+	add := func(claim workload.Claim, needed bool) {
 		form.Fields = append(form.Fields, templates.TrustField{
-			ID: "claim-" + name, Name: claimField + name, Title: title, Value: strings.Join(claims[name], "\n"), Example: example,
+			ID: "claim-" + claim.Name, Name: claimField + claim.Name, Title: claim.Title, Value: strings.Join(claims[claim.Name], "\n"),
+			Example: claim.Example, Needed: needed,
 		})
 	}
-	for _, claim := range platform.Claims {
-		add(claim.Name, claim.Title, claim.Example)
+	for i, claim := range platform.Claims {
+		// Where several claims identify a workload, one of them is enough.
+		add(claim, claim.Identifying && i == 0 && !slices.ContainsFunc(platform.Claims[1:], func(other workload.Claim) bool { return other.Identifying }))
 	}
 	for _, name := range sortedNames(claims) {
 		if !slices.ContainsFunc(platform.Claims, func(claim workload.Claim) bool { return claim.Name == name }) {
-			add(name, name, "")
+			add(workload.Claim{Name: name, Title: name}, false)
 		}
 	}
 }

@@ -72,8 +72,17 @@ func TestGeneratingAKeyWithoutSecret(t *testing.T) {
 		if strings.Contains(repeated.body, "cannot be shown again") {
 			t.Error("a key without a secret has no value to show")
 		}
-		answer.redirects(path + "/trust")
-		page := c.get(path + "/trust").is(http.StatusOK)
+		answer.redirects(path + "/trust?generated=yes")
+		page := c.get(path + "/trust?generated=yes").is(http.StatusOK)
+		page.one("heading", "Trust rule of production")
+		if text := page.text(); strings.Index(text, "Ready to paste") > strings.Index(text, "Who can use the key") {
+			t.Error("what to paste is not first")
+		}
+		page.none("textbox", "Repository")
+		page = v.get(page.one("link", "Change").attr("href")).is(http.StatusOK)
+		if v.htmx {
+			page = c.get(path + "/trust").is(http.StatusOK)
+		}
 		page.one("heading", "Trust rule of production")
 		page.one("button", "Cancel")
 		page.one("button", "Save trust rule")
@@ -85,6 +94,7 @@ func TestGeneratingAKeyWithoutSecret(t *testing.T) {
 		row := c.get("/api-keys").byID("api-key-" + key.ID.String())
 		row.one("link", "Trust rule")
 		row.none("link", "Rotate")
+		row.says("GitHub Actions: acme/site")
 		c.get(path + "/rotation").redirects(path + "/trust")
 	})
 }

@@ -104,7 +104,7 @@ func (p *keyPages) row(key models.KeyUsage, rotation *templates.KeyRotation) tem
 	now := p.Now()
 	requests, _ := key.Total()
 	return templates.APIKeyRow{
-		Key: key.Key, Created: templates.NewMoment(key.CreatedAt, now), LastUsed: optionalMoment(key.LastUsedAt, now),
+		Key: key.Key, Created: templates.NewMoment(key.CreatedAt, now), ShortDate: templates.ShortDate(key.CreatedAt, now), LastUsed: optionalMoment(key.LastUsedAt, now),
 		Expires: templates.NewKeyExpires(key.ExpiresAt, now), Unused: unused(key.Key, now),
 		Requests: templates.Count(requests), Sparkline: templates.Sparkline(key.Requests), Rotation: rotation,
 	}

@@ -123,6 +123,8 @@ func (p *Portal) registerKeys(users routes) {
 	users.page(revokedPath, p.keys.listRevoked)
 	users.page(selectedPath, p.keys.newSelectedRevocation)
 	users.post(selectedPath, p.keys.revokeSelected)
+	users.page(hintsPath, func(c *gin.Context) error { return p.redirect(c, homePath) })
+	users.post(hintsPath, p.keys.dismissHints)
 	users.page("/api-keys/:id", p.keys.show)
 	users.page("/api-keys/:id/leak-dismissal", p.keys.showLeaks)
 	users.post("/api-keys/:id/leak-dismissal", p.keys.dismissLeaks)

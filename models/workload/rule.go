@@ -213,6 +213,17 @@ func (r Rule) String() string {
 	return strings.Join(words, " ")
 }
 
+// Name returns the provider and whose tokens the rule accepts, such as "GitHub Actions: acme/site".
+func (r Rule) Name() string {
+	platform, _ := r.Provider.Platform()
+	for _, claim := range platform.identifying() {
+		if values := r.Claims[claim]; len(values) > 0 {
+			return platform.Name + ": " + values[0]
+		}
+	}
+	return platform.Name
+}
+
 // SingleUse reports whether each token of the provider is accepted once.
 func (r Rule) SingleUse() bool {
 	platform, _ := r.Provider.Platform()

@@ -42,7 +42,7 @@
     const { copyPrefix = '', copySuffix = '' } = around.dataset;
     const text = copyPrefix + textOf(source) + copySuffix;
     const name = button.dataset.copyName;
-    const copying = write(text);
+    const copying = write(text, button);
     dispatchCopy(source, copying);
     if (await copying) {
       button.dataset.copied = '';
@@ -54,13 +54,22 @@
     }
   }
 
-  // Resolves to whether the browser copied the text.
-  async function write(text) {
+  // Resolves to whether the browser copied the text. Over plain http it has no clipboard of its own,
+  // so a field inside the same dialog is copied.
+  async function write(text, button) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      return false;
+      const field = document.createElement('textarea');
+      field.value = text;
+      field.className = 'spoken';
+      button.after(field);
+      field.select();
+      const copied = document.execCommand('copy');
+      field.remove();
+      button.focus({ preventScroll: true });
+      return copied;
     }
   }
 

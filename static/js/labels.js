@@ -17,16 +17,25 @@
     say('api-key-limit', document.getElementById('api-key-form-problem') ? '' : full);
   }
 
+  // Folds that are open stay open when the form comes back. After a generation it is as at first.
+  document.addEventListener('htmx:before:swap', ({ detail: { tasks } }) => {
+    const form = tasks[0]?.fragment?.querySelector('#api-key-form');
+    for (const fold of document.querySelectorAll('#api-key-form details[open]')) {
+      form?.querySelector(`#${fold.id}`)?.setAttribute('open', '');
+    }
+  });
+
   // A key was generated, so the form is empty again.
   document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
     const form = document.getElementById('api-key-form');
     if (form) {
       limit(form);
     }
-    if (ctx.sourceElement !== form || !document.querySelector('dialog[data-reveal]')) {
+    if (ctx.sourceElement.id !== 'api-key-form' || !document.querySelector('dialog[data-reveal]')) {
       return;
     }
     form.querySelectorAll('[role="alert"]').forEach((alert) => alert.remove());
+    form.querySelectorAll('details').forEach((fold) => { fold.open = false; });
     const label = document.getElementById('label');
     label.removeAttribute('aria-invalid');
     label.value = '';

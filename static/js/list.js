@@ -4,7 +4,7 @@
   'use strict';
 
   const list = () => document.getElementById('api-key-list');
-  const rowsOf = (root) => root.querySelector('#api-key-rows');
+  const rowsOf = (root) => root?.querySelector('#api-key-rows');
   const keyRows = (rows) => [...rows.children];
 
   // Polling: #api-key-seen fetches the list, and HTMX morphs it into the page.
@@ -15,12 +15,60 @@
     }
     const { fragment } = tasks[0];
     const [rows, newRows] = [rowsOf(list()), rowsOf(fragment)];
+    gone = null;
+    const focused = rows && document.activeElement.closest('#api-key-rows > tr');
+    if (focused && !isOpen(focused) && !fragment.querySelector(`#${focused.id}`)) {
+      gone = ['.key-label', '.key-masked'].map((cell) => focused.querySelector(cell).textContent.trim());
+    }
     if (rows && newRows) {
       arrange(rows, newRows, fragment);
     } else if (rows && isOpen(rows)) {
       event.preventDefault();
     }
   });
+
+  // A row that had the focus is gone, so the next one gets it, without scrolling. If another tab
+  // revoked the key, a status says so.
+  let gone = null; // its label and its masked key
+  let after = []; // the rows that may get the focus
+  document.addEventListener('htmx:before:swap', ({ detail: { ctx } }) => {
+    const row = (ctx.background ? document.activeElement : ctx.sourceElement).closest?.('#api-key-rows > tr');
+    const rows = row ? [...row.parentElement.children].filter(({ hidden }) => !hidden) : [];
+    const place = rows.indexOf(row);
+    after = row ? [row, ...rows.slice(place + 1), ...rows.slice(0, place).reverse()] : [];
+  });
+  document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
+    const [row, ...others] = after;
+    if (row && !document.getElementById(row.id)) {
+      const next = others.map(({ id }) => document.getElementById(id)).find(Boolean);
+      (next?.querySelector('[id^="revoke-"]') ?? document.getElementById('api-key-list-heading')).focus({ preventScroll: true });
+      after = [];
+    }
+    if (gone && ctx.background) {
+      document.getElementById('status').textContent = `API key “${gone[0]}” (${gone[1]}) was revoked elsewhere, or has expired.`;
+      gone = null;
+    }
+  });
+
+  // Selecting. Without this, the form selects all keys of a new page.
+  const boxes = () => [...(rowsOf(list())?.querySelectorAll('tr:not([hidden]) [name="selected"]') ?? [])];
+  document.addEventListener('change', ({ target }) => target.name === 'selected' && tally());
+  document.addEventListener('click', (event) => {
+    if (event.target.matches('#selected-keys [name="all"]')) {
+      event.preventDefault();
+      boxes().forEach((box) => { box.checked = true; });
+      tally();
+    }
+  });
+  function tally() {
+    const said = document.querySelector('[data-selected]');
+    const chosen = list()?.querySelectorAll('[name="selected"]:checked').length;
+    if (said) {
+      said.textContent = chosen ? `${chosen} selected` : '';
+      document.querySelector('#selected-keys [name="all"]').textContent = `Select all ${boxes().length}`;
+    }
+  }
+  tally();
 
   // Sorts the new rows like the rows of the page, so that nothing moves under a pointer. Rows with
   // an open confirmation or menu stay. A new row follows the same row as in the new list.
@@ -100,6 +148,7 @@
     }
     list().querySelector('[data-pasted]').hidden = !pasted;
     list().querySelector('[data-no-match]').hidden = shown > 0;
+    tally();
   }
 
   document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
@@ -110,6 +159,7 @@
       document.getElementById('key-filter').value = ''; // the new key must be seen
     }
     filter();
+    tally();
     if (ctx.background) {
       return;
     }

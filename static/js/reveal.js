@@ -75,6 +75,9 @@
         mark(row);
       } else {
         document.querySelector('#label, #rotation-replacement, #invitation-email').focus();
+        // The list is filtered.
+        const { elsewhere } = document.querySelector('.list-shown')?.dataset ?? {};
+        document.getElementById('status').textContent = elsewhere ?? '';
       }
     });
 

@@ -33,8 +33,8 @@
       time.removeAttribute('data-local');
     }
     for (const time of document.querySelectorAll('time[data-ago]:not([data-titled])')) {
-      time.title = `${local(new Date(time.dateTime))} (${time.title})`;
-      time.dataset.titled = '';
+      time.dataset.titled = local(new Date(time.dateTime));
+      time.title = `${time.dataset.titled} (${time.title})`;
     }
     divideIntoDays();
     for (const time of document.querySelectorAll('time[data-clock]')) {
