@@ -38,8 +38,8 @@ func TestTheListsAreOnTheFirstScreen(t *testing.T) {
 		top           float64 // limit of the first row, px
 		whole         int     // the fewest rows that are seen
 	}{
-		{path: "/api-keys", rows: "#api-key-rows > tr", width: 1440, height: 900, top: 330, whole: 9},
-		{path: "/api-keys", rows: "#api-key-rows > tr", width: 360, height: 780, top: 660, whole: 1},
+		{path: "/api-keys", rows: "#api-key-rows > tr", width: 1440, height: 900, top: 262, whole: 12},
+		{path: "/api-keys", rows: "#api-key-rows > tr", width: 360, height: 780, top: 430, whole: 3},
 		{path: "/activity", rows: ".feed .item", width: 360, height: 780, top: 360, whole: 1},
 	} {
 		modelstest.Must(t, v.Page.SetViewportSize(view.width, view.height))
@@ -49,6 +49,39 @@ func TestTheListsAreOnTheFirstScreen(t *testing.T) {
 		if top > view.top || whole < float64(view.whole) {
 			t.Errorf("%s at %d x %d px: the first row begins at %v px and %v rows are seen, want %v px and %d",
 				view.path, view.width, view.height, top, whole, view.top, view.whole)
+		}
+	}
+}
+
+// calm returns the height of the tallest row, the controls of the closed form, the words of the
+// page, and its controls with a border, but for Generate.
+const calm = `() => {
+	const all = selector => [...document.querySelectorAll(selector)].filter(e => e.checkVisibility({opacityProperty: true}) && e.getClientRects().length)
+	const bordered = e => {
+		const {borderTopWidth, borderTopStyle, borderTopColor} = getComputedStyle(e)
+		return borderTopStyle !== "none" && borderTopWidth !== "0px" && borderTopColor !== "rgba(0, 0, 0, 0)"
+	}
+	return [
+		Math.max(...all("#api-key-rows > tr").map(row => row.getBoundingClientRect().height)),
+		all("#api-key-form :is(input, button, select, textarea, summary)").length,
+		document.querySelector("main").innerText.split(/\s+/).filter(Boolean).length,
+		all("main :is(a, button, input, select, textarea, summary):not(.primary)").filter(bordered).length,
+	]
+}`
+
+// The page of keys says and offers no more than it needs.
+func TestThePageOfKeysIsCalm(t *testing.T) {
+	t.Parallel()
+	v := startSeeded(t)
+	modelstest.Must(t, v.Page.SetViewportSize(1440, 900))
+	pages.OpenKeys(v.Tab)
+	found := v.Evaluate(calm).([]any)
+	for i, limit := range []struct {
+		what string
+		most float64
+	}{{"px is the tallest row", 44}, {"controls are in the closed form", 4}, {"words are on the page", 220}, {"controls have a border", 4}} {
+		if n := number(found[i]); n > limit.most {
+			t.Errorf("%v %s, want at most %v", n, limit.what, limit.most)
 		}
 	}
 }

@@ -87,6 +87,11 @@ func (a Area) ExpectGone() {
 	a.tab.must(a.tab.expect.Locator(a.root).ToHaveCount(0), "expect nothing at %v", a.root)
 }
 
+// ExpectChecked waits until a radio button is checked.
+func (a Area) ExpectChecked(radio string) {
+	a.tab.must(a.tab.expect.Locator(a.find("radio", radio)).ToBeChecked(), "expect %s to be checked", radio)
+}
+
 // ExpectCount waits until the area has count elements with this role.
 func (a Area) ExpectCount(role playwright.AriaRole, count int) {
 	a.tab.must(a.tab.expect.Locator(a.find(role, "")).ToHaveCount(count), "expect %d of role %s", count, role)

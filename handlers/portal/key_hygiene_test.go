@@ -96,7 +96,7 @@ func TestHintsAreDismissedForAMonth(t *testing.T) {
 						fields.Add(input.attr("name"), input.attr("value"))
 					}
 				}
-				answer := v.post(look.one("button", "Dismiss").form().attr("action"), fields)
+				answer := v.post(look.one("button", "Dismiss for 30 days").form().attr("action"), fields)
 				if !as.htmx {
 					answer.redirects("/api-keys")
 				} else if !strings.Contains(answer.is(http.StatusOK).body, "#worth-a-look") {
