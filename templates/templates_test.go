@@ -68,7 +68,7 @@ func TestEveryFragmentRendersAlone(t *testing.T) {
 		`id="api-key-list"`:                    templates.APIKeyList{},
 		`id="api-key-` + key.ID.String() + `"`: key,
 		`<dialog`:                              templates.APIKeyGenerated{},
-		`hx-target="#api-key-list-heading"`:    templates.APIKeyRevoked{},
+		`hx-swap="delete"`:                     templates.APIKeyRevoked{},
 		`id="agent-form"`:                      templates.AgentForm{},
 		`id="agent-list"`:                      templates.AgentList{},
 		`id="agent-` + agent.ID.String() + `"`: agent,
