@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func (k *Keys) setRestrictions(ctx context.Context, tx Tx, key *Key, r Restricti
 	}
 	key.Networks, key.Limits = r.Networks, r.Limits
 	if key.OnlyReports() && (r.Agents != nil || !r.Limits.IsZero()) {
-		invalid = errors.Join(invalid, &InvalidError{"agents", "A key for reports reaches no agents, so it has neither a list of agents nor limits of calls."})
+		invalid = errors.Join(invalid, &InvalidError{"agents", "A reports key reaches no agents. Remove the agents and limits."})
 	}
 	return errors.Join(invalid, CheckLimits(r.Limits))
 }
@@ -256,11 +257,13 @@ func accessText(access Access) string {
 	return "agents and tokens"
 }
 
+// quoted returns a note in quotes and on one line, so that it cannot look like another change.
 func quoted(note string) string {
 	if note == "" {
 		return "none"
 	}
-	return fmt.Sprintf("%q", note)
+	text := strconv.Quote(note)
+	return "“" + text[1:len(text)-1] + "”"
 }
 
 func sameTime(a, b *time.Time) bool {

@@ -68,7 +68,7 @@ func TestKeyIsRestricted(t *testing.T) {
 			t.Errorf("changed to %+v", changed)
 		}
 		detail := f.activities(t, c)[0].Detail
-		for _, want := range []string{"Expires: " + n.Restrictions.ExpiresAt.UTC().Format("2 Jan 2006, 15:04:05 UTC") + " → never\n", "(" + second.ID.String() + ") → " + first.Name, "Networks: 192.0.2.0/24, 2001:db8::/32 → any", `"for the shop\nask Bob" → "none"`} {
+		for _, want := range []string{"Expires: " + n.Restrictions.ExpiresAt.UTC().Format("2 Jan 2006, 15:04:05 UTC") + " → never\n", "(" + second.ID.String() + ") → " + first.Name, "Networks: 192.0.2.0/24, 2001:db8::/32 → any", `“for the shop\nask Bob” → “none”`} {
 			if !strings.Contains(detail, want) {
 				t.Errorf("the activity %q has no %q", detail, want)
 			}

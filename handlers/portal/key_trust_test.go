@@ -60,7 +60,7 @@ func TestGeneratingAKeyWithoutSecret(t *testing.T) {
 		if refused.one("textbox", "Repository").text() != "acme/*" {
 			t.Error("the input is lost")
 		}
-		v.post("/api-keys", trusting("claim.repository", "")).is(http.StatusUnprocessableEntity).says("Enter repository")
+		v.post("/api-keys", trusting("claim.repository", "")).is(http.StatusUnprocessableEntity).says("Enter a repository. All of GitHub shares this issuer")
 		v.post("/api-keys", trusting("provider", "")).is(http.StatusUnprocessableEntity).says("Choose one of the providers")
 		v.post("/api-keys", trusting("issuer", "https://ci.acme.com")).is(http.StatusUnprocessableEntity).says("Paste the public keys")
 		fields := trusting()

@@ -167,7 +167,8 @@ func (r Rule) checkIdentified(platform Platform, refuse func(field, message stri
 		return
 	}
 	if !slices.ContainsFunc(names, func(name string) bool { return len(r.Claims[name]) > 0 }) {
-		refuse("claims."+names[0], "Enter "+strings.Join(names, " or ")+", because other customers of "+platform.Name+" have tokens of the same issuer.")
+		refuse("claims."+names[0], "Enter a "+strings.Join(names, " or ")+". All of "+strings.TrimSuffix(platform.Name, " Actions")+
+			" shares this issuer, so the rule has to name yours.")
 	}
 }
 
