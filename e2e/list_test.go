@@ -12,8 +12,8 @@ import (
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestTheListIsSortedAndFilteredWhileTyping(t *testing.T) {
@@ -145,7 +145,7 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 func TestTheFormIsDisabledAtTheLimitOfKeys(t *testing.T) {
 	t.Parallel()
 	c, v := startSignedIn(t, sharedPortal(t))
-	c.newKeys(t, models.MaxActiveKeys-1, "key %d")
+	c.newKeys(t, value.MaxActiveKeys-1, "key %d")
 	keys := pages.OpenKeys(v.Tab)
 	keys.Add("the last")
 	keys.ExpectAttribute("button", "Generate key", "disabled", "")

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,8 +15,8 @@ type Account struct {
 	ID         uuid.UUID `bun:",pk"`
 	Name       string
 	CreatedAt  time.Time
-	DisabledAt *time.Time // if set, the account's keys are refused and its users cannot sign in
-	Limits     Limits     `bun:",nullzero"` // of its calls
+	DisabledAt *time.Time   // if set, the account's keys are refused and its users cannot sign in
+	Limits     value.Limits `bun:",nullzero"` // of its calls
 	// UnusedLifetime is the account's choice of [Keys.SetUnusedLifetime]; 0: none.
 	UnusedLifetime time.Duration `bun:",nullzero"`
 	Seeded         bool          // with data for demonstrations, which may be replaced

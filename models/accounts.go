@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -15,13 +16,13 @@ type Accounts struct {
 
 // Create creates an account and its first user, who is an owner. It is for operators, and the email
 // counts as proven; see [Tx.freeEmail]. The error may be an
-// [*InvalidError] for the field "name", "email" or "password", or [ErrEmailTaken].
+// [*value.InvalidError] for the field "name", "email" or "password", or [value.ErrEmailTaken].
 func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
-	name, err := cleanName("name", "Name", n.Name)
+	name, err := value.CleanName("name", "Name", n.Name)
 	if err != nil {
 		return Account{}, err
 	}
-	email, err := cleanEmail(n.Email)
+	email, err := value.CleanEmail(n.Email)
 	if err != nil {
 		return Account{}, err
 	}
@@ -33,7 +34,7 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 		return Account{}, err
 	}
 	return inTx(ctx, a.db, "create account", func(ctx context.Context, tx Tx) (Account, error) {
-		account := Account{ID: newID(), Name: name, CreatedAt: tx.Now(), Seeded: n.Seeded}
+		account := Account{ID: value.NewID(), Name: name, CreatedAt: tx.Now(), Seeded: n.Seeded}
 		if err := tx.Insert(ctx, &account); err != nil {
 			return Account{}, err
 		}
@@ -47,16 +48,16 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	})
 }
 
-// FindByEmail returns the account of the user with this email, or [ErrAccountNotFound]. It is for
+// FindByEmail returns the account of the user with this email, or [value.ErrAccountNotFound]. It is for
 // operators.
 func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
 	err := a.db.NewSelect().Model(&account).Where(notErased).
-		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", storedHash(email)).Scan(ctx)
-	return account, notFound("find account", err, ErrAccountNotFound)
+		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", value.StoredHash(email)).Scan(ctx)
+	return account, value.NotFound("find account", err, value.ErrAccountNotFound)
 }
 
-// Find returns an account, or [ErrAccountNotFound]. It is for operators.
+// Find returns an account, or [value.ErrAccountNotFound]. It is for operators.
 func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
 	return findAccount(ctx, a.db, id)
 }
@@ -67,33 +68,33 @@ const notErased = "NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.id = accoun
 func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
 	var account Account
 	err := db.NewSelect().Model(&account).Where("id = ?", id).Where(notErased).Scan(ctx)
-	return account, notFound("find account", err, ErrAccountNotFound)
+	return account, value.NotFound("find account", err, value.ErrAccountNotFound)
 }
 
 // List returns a page of all accounts, by id. It is for operators.
-func (a *Accounts) List(ctx context.Context, page Page) (List[Account], error) {
+func (a *Accounts) List(ctx context.Context, page value.Page) (value.List[Account], error) {
 	accounts := []Account{}
-	err := page.byID(a.db.NewSelect().Model(&accounts)).Where(notErased).Scan(ctx)
-	return cut(accounts, page), failed("list accounts", err)
+	err := page.ByID(a.db.NewSelect().Model(&accounts)).Where(notErased).Scan(ctx)
+	return value.Cut(accounts, page), value.Failed("list accounts", err)
 }
 
 // Summaries is [Accounts.List] with the numbers of keys and users.
-func (a *Accounts) Summaries(ctx context.Context, page Page) (List[AccountSummary], error) {
+func (a *Accounts) Summaries(ctx context.Context, page value.Page) (value.List[AccountSummary], error) {
 	accounts := []AccountSummary{}
 	keys := a.db.NewSelect().TableExpr("api_keys AS api_key").Where("api_key.account_id = account.id")
-	err := page.byID(a.db.NewSelect().Model(&accounts).ColumnExpr("?TableColumns")).Where(notErased).
+	err := page.ByID(a.db.NewSelect().Model(&accounts).ColumnExpr("?TableColumns")).Where(notErased).
 		ColumnExpr("(?) AS keys", keys.Clone().ColumnExpr("count(*)").Where(activeKey, a.db.Now())).
 		ColumnExpr("(SELECT count(*) FROM users WHERE account_id = account.id AND removed_at IS NULL) AS users").
 		ColumnExpr("(?) AS last_used_at", keys.Clone().ColumnExpr("max(last_use.used_at)").Join(joinLastUses)).
 		Scan(ctx)
-	return cut(accounts, page), failed("list accounts", err)
+	return value.Cut(accounts, page), value.Failed("list accounts", err)
 }
 
 // Empty reports whether the store has no accounts.
 func (a *Accounts) Empty(ctx context.Context) (bool, error) {
 	exists, err := a.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
 	if err != nil {
-		return false, failed("look for accounts", err)
+		return false, value.Failed("look for accounts", err)
 	}
 	return !exists, nil
 }
@@ -101,11 +102,11 @@ func (a *Accounts) Empty(ctx context.Context) (bool, error) {
 // Put creates the account with this id, or renames it, and then disables or enables it, unless
 // disabled is nil, and sets the limits of its calls, unless limits is nil. For each change it
 // records an activity. If Put has created the account, which then has no users, it reports true.
-// The error may be an [*InvalidError] for the field "name".
+// The error may be an [*value.InvalidError] for the field "name".
 func (a *Accounts) Put(
-	ctx context.Context, id uuid.UUID, name string, disabled *bool, limits *Limits, actor Actor,
+	ctx context.Context, id uuid.UUID, name string, disabled *bool, limits *value.Limits, actor Actor,
 ) (account Account, created bool, err error) {
-	if name, err = cleanName("name", "Name", name); err != nil {
+	if name, err = value.CleanName("name", "Name", name); err != nil {
 		return Account{}, false, err
 	}
 	err = a.db.InTx(ctx, "put account", func(ctx context.Context, tx Tx) error {
@@ -137,9 +138,9 @@ func (a *Accounts) Put(
 }
 
 // Rename renames an account and records the activity, unless it has the name. The error may be an
-// [*InvalidError] for the field "name", [ErrAccountNotFound] or [ErrNotOwner].
+// [*value.InvalidError] for the field "name", [value.ErrAccountNotFound] or [value.ErrNotOwner].
 func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor Actor) error {
-	name, err := cleanName("name", "Name", name)
+	name, err := value.CleanName("name", "Name", name)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 
 // SetDisabled disables or enables an account and records the activity, unless nothing changes.
 // Disabling ends the sessions and sign-in links of the account's users. If there is no such
-// account, the error is [ErrAccountNotFound]. SetDisabled is for operators.
+// account, the error is [value.ErrAccountNotFound]. SetDisabled is for operators.
 func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
 	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx Tx) error {
 		if _, err := findAccount(ctx, tx, id); err != nil {
@@ -164,8 +165,8 @@ func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool,
 }
 
 // SetLimits sets the limits of the account's calls and records the old and new ones, unless nothing
-// changes. The error may be [ErrAccountNotFound] or those of [CheckLimits]. It is for operators.
-func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits Limits, actor Actor) (Account, error) {
+// changes. The error may be [value.ErrAccountNotFound] or those of [value.CheckLimits]. It is for operators.
+func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Limits, actor Actor) (Account, error) {
 	return inTx(ctx, a.db, "limit account", func(ctx context.Context, tx Tx) (Account, error) {
 		if err := setAccountLimits(ctx, tx, id, limits, actor); err != nil {
 			return Account{}, err
@@ -174,8 +175,8 @@ func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits Limits, a
 	})
 }
 
-func setAccountLimits(ctx context.Context, tx Tx, id uuid.UUID, limits Limits, actor Actor) error {
-	if err := CheckLimits(limits); err != nil {
+func setAccountLimits(ctx context.Context, tx Tx, id uuid.UUID, limits value.Limits, actor Actor) error {
+	if err := value.CheckLimits(limits); err != nil {
 		return err
 	}
 	if err := tx.lockAccount(ctx, id); err != nil {
@@ -195,7 +196,7 @@ func setAccountLimits(ctx context.Context, tx Tx, id uuid.UUID, limits Limits, a
 
 // insertAccount creates the account unless its id exists, and reports whether it did.
 func insertAccount(ctx context.Context, tx Tx, account Account, actor Actor) (bool, error) {
-	inserted, err := affected(tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx))
+	inserted, err := value.Affected(tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx))
 	if err != nil || inserted == 0 {
 		return false, err
 	}
@@ -237,8 +238,8 @@ func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool,
 }
 
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
-// passkey, and records the activity unless nothing changes. The error may be [ErrNotOwner], or
-// [ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
+// passkey, and records the activity unless nothing changes. The error may be [value.ErrNotOwner], or
+// [value.ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
 func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
 	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -253,10 +254,10 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 				return err
 			}
 			if !has {
-				return ErrNoFactor
+				return value.ErrNoFactor
 			}
 		}
-		changed, err := affected(tx.NewUpdate().Model((*Account)(nil)).Set("second_factor_required = ?", required).
+		changed, err := value.Affected(tx.NewUpdate().Model((*Account)(nil)).Set("second_factor_required = ?", required).
 			Where("id = ? AND second_factor_required <> ?", accountID, required).Exec(ctx))
 		if err != nil || changed == 0 {
 			return err
@@ -276,5 +277,5 @@ func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (peopl
 		ColumnExpr("count(*)").
 		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+" AND NOT ?)", decidedByProvider(a.db)).
 		Where("u.account_id = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID).Scan(ctx, &people, &without)
-	return people, without, failed("count second factors", err)
+	return people, without, value.Failed("count second factors", err)
 }

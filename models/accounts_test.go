@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // acme returns the input of an account with this email. Its password is [password].
@@ -43,7 +44,7 @@ func TestNewAccountCanSignIn(t *testing.T) {
 			}
 		}
 		for _, email := range []string{"", "ada", "ada@example.org", "ada@example.com%", "a\x00da@example.com", "\xff@example.com"} {
-			if found, err := f.Accounts.FindByEmail(ctx, email); !errors.Is(err, models.ErrAccountNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Accounts.FindByEmail(ctx, email); !errors.Is(err, value.ErrAccountNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%q: %+v, %v", email, found, err)
 			}
 		}
@@ -55,7 +56,7 @@ func TestEmailIsUniqueInAnyCase(t *testing.T) {
 		ctx := t.Context()
 		must(t, errOf(f.Accounts.Create(ctx, acme("ada@example.com"))))
 		for _, email := range []string{"ada@example.com", " ADA@Example.COM "} {
-			if account, err := f.Accounts.Create(ctx, acme(email)); !errors.Is(err, models.ErrEmailTaken) || account.ID != uuid.Nil {
+			if account, err := f.Accounts.Create(ctx, acme(email)); !errors.Is(err, value.ErrEmailTaken) || account.ID != uuid.Nil {
 				t.Errorf("%q: %+v, %v", email, account, err)
 			}
 		}
@@ -63,10 +64,10 @@ func TestEmailIsUniqueInAnyCase(t *testing.T) {
 		// Unicode's lower case of the Kelvin sign is k, and that of \u0130 is i.
 		must(t, errOf(f.Accounts.Create(ctx, acme("kim@example.com"))))
 		for _, email := range []string{"\u212aim@example.com", "k\u0130m@example.com"} {
-			checkError(t, email, errOf(f.Accounts.FindByEmail(ctx, email)), models.ErrAccountNotFound)
+			checkError(t, email, errOf(f.Accounts.FindByEmail(ctx, email)), value.ErrAccountNotFound)
 		}
 		must(t, errOf(f.Accounts.Create(ctx, acme("\u00dcnal@example.com"))))
-		checkError(t, "\u00fcnal", errOf(f.Accounts.Create(ctx, acme("\u00fcnal@example.com"))), models.ErrEmailTaken)
+		checkError(t, "\u00fcnal", errOf(f.Accounts.Create(ctx, acme("\u00fcnal@example.com"))), value.ErrEmailTaken)
 	})
 }
 
@@ -114,12 +115,12 @@ func TestOwnersRenameTheAccount(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, owner := t.Context(), f.customer(t)
 		member, _ := f.newMember(t, owner)
-		checkError(t, "by a member", f.Accounts.Rename(ctx, owner.ID, "Theirs", member.actor), models.ErrNotOwner)
-		checkError(t, "by another account's owner", f.Accounts.Rename(ctx, owner.ID, "Theirs", f.customer(t).actor), models.ErrNotOwner)
+		checkError(t, "by a member", f.Accounts.Rename(ctx, owner.ID, "Theirs", member.actor), value.ErrNotOwner)
+		checkError(t, "by another account's owner", f.Accounts.Rename(ctx, owner.ID, "Theirs", f.customer(t).actor), value.ErrNotOwner)
 		for range 2 {
 			must(t, f.Accounts.Rename(ctx, owner.ID, " Renamed ", owner.actor))
 		}
-		checkError(t, "unknown", f.Accounts.Rename(ctx, uuid.New(), "Renamed", models.Operator()), models.ErrAccountNotFound)
+		checkError(t, "unknown", f.Accounts.Rename(ctx, uuid.New(), "Renamed", models.Operator()), value.ErrAccountNotFound)
 		checkInvalid(t, "an empty name", f.Accounts.Rename(ctx, owner.ID, "", owner.actor), "name")
 		account, err := f.Accounts.Find(ctx, owner.ID)
 		recorded := f.recorded(t, owner, models.ActionAccountRenamed)

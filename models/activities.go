@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page Activi
 	activities := once
 	activities = append(activities, repeated...)
 	// Positions are UUIDv7, so they sort by time.
-	slices.SortFunc(activities, func(a, b Activity) int { return compareIDs(b.Position, a.Position) })
+	slices.SortFunc(activities, func(a, b Activity) int { return value.CompareIDs(b.Position, a.Position) })
 	return activities[:min(page.Limit, len(activities))], nil
 }
 
@@ -91,7 +92,7 @@ func (l *ActivityLog) query(
 		query = query.Where("? < ?", position, page.Before)
 	}
 	if err := page.filter(query, at).Scan(ctx); err != nil {
-		return nil, failed("list activity", err)
+		return nil, value.Failed("list activity", err)
 	}
 	for i := range activities {
 		activities[i].At = activities[i].LastAt
@@ -122,20 +123,20 @@ const (
 func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activity, error) {
 	now, err := l.db.clockNow(ctx)
 	if err != nil {
-		return nil, failed("report activity", err)
+		return nil, value.Failed("report activity", err)
 	}
-	above, below := page.After, lowestID(now.Add(-l.heldBack))
+	above, below := page.After, value.LowestID(now.Add(-l.heldBack))
 	rows := l.db.NewSelect().Table("activities").Limit(int64(page.Limit))
 	// The ranges of ids bound what the statement reads. Pairs of columns, COALESCE and a page
 	// before the joins keep PostgreSQL without statistics from expecting few rows: it would
 	// read all of them and sort them.
 	if !page.From.IsZero() {
 		rows = rows.Where("COALESCE(at >= ?, FALSE)", page.From)
-		above = slices.MaxFunc([]uuid.UUID{above, lowestID(page.From.Add(-idSlack))}, compareIDs)
+		above = slices.MaxFunc([]uuid.UUID{above, value.LowestID(page.From.Add(-idSlack))}, value.CompareIDs)
 	}
 	if !page.Until.IsZero() {
 		rows = rows.Where("COALESCE(at < ?, FALSE)", page.Until)
-		below = slices.MinFunc([]uuid.UUID{below, lowestID(page.Until.Add(idSlack))}, compareIDs)
+		below = slices.MinFunc([]uuid.UUID{below, value.LowestID(page.Until.Add(idSlack))}, value.CompareIDs)
 	}
 	if page.AccountID == uuid.Nil {
 		rows = rows.Where("id > ? AND id < ?", above, below).OrderExpr("id")
@@ -147,7 +148,7 @@ func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activi
 		ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
 		Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
 		OrderExpr("activity.id").Scan(ctx)
-	return activities, failed("report activity", err)
+	return activities, value.Failed("report activity", err)
 }
 
 func (p ActivityPage) filter(query *bun.SelectQuery, at bun.Ident) *bun.SelectQuery {

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
@@ -78,7 +79,7 @@ func TestActivitiesInPages(t *testing.T) {
 		member := f.member(t, c, models.RoleMember)
 		for i := range 4 {
 			for _, user := range []models.User{c.user, member} {
-				signIn(t, f.Store, user.Email, wrongPassword, address(i), models.ErrWrongCredentials)
+				signIn(t, f.Store, user.Email, wrongPassword, address(i), value.ErrWrongCredentials)
 				eventually(t, "it is recorded", func() bool {
 					last := f.activities(t, c)[0]
 					return last.Label == user.Email && last.Repeats == int64(i)
@@ -151,7 +152,7 @@ func TestActivitiesAreKeptFor400Days(t *testing.T) {
 			must(t, errOf(f.db.NewInsert().Model(&old).Exec(t.Context())))
 		}
 		f.key(t, other)
-		if _, err := f.db.ExecContext(t.Context(), "DELETE FROM activities WHERE at > ?", f.clock.Now().Add(-398*models.Day-time.Hour)); err == nil {
+		if _, err := f.db.ExecContext(t.Context(), "DELETE FROM activities WHERE at > ?", f.clock.Now().Add(-398*value.Day-time.Hour)); err == nil {
 			t.Error("the database deletes activities of 398 days")
 		}
 		must(t, f.Erasures.Purge(t.Context()))

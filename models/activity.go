@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -265,7 +266,7 @@ func unlessEmpty(text string) *string {
 }
 
 // MaskedKey returns the masked key that is the subject, or "" if there is none.
-func (a Activity) MaskedKey() string { return maskIfKnown(a.KeyLastFour) }
+func (a Activity) MaskedKey() string { return value.MaskIfKnown(a.KeyLastFour) }
 
 // MaskedReplaced returns the masked key that the subject replaces, or "" if there is none.
-func (a Activity) MaskedReplaced() string { return maskIfKnown(a.ReplacedLastFour) }
+func (a Activity) MaskedReplaced() string { return value.MaskIfKnown(a.ReplacedLastFour) }

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // Writers on two instances, whose clocks differ and whose transactions last, lose nothing to a
@@ -94,7 +95,7 @@ func TestKeysForReports(t *testing.T) {
 			n.Access = models.AccessReports
 			return n
 		}
-		for _, wrong := range []models.Restrictions{{Agents: []uuid.UUID{agent.ID}}, {Limits: models.Limits{Calls: 1}}} {
+		for _, wrong := range []models.Restrictions{{Agents: []uuid.UUID{agent.ID}}, {Limits: value.Limits{Calls: 1}}} {
 			_, _, err := f.Keys.Generate(t.Context(), c.ID, reports(wrong), c.actor)
 			checkInvalid(t, "generate", err, "agents")
 		}
@@ -104,7 +105,7 @@ func TestKeysForReports(t *testing.T) {
 		checkInvalid(t, "generate", err, "access")
 
 		key, secret := f.generate(t, c, reports(models.Restrictions{}), c.actor)
-		_, err = f.Keys.Restrict(t.Context(), c.ID, key.ID, "", models.Restrictions{Limits: models.Limits{Calls: 1}}, "", c.actor)
+		_, err = f.Keys.Restrict(t.Context(), c.ID, key.ID, "", models.Restrictions{Limits: value.Limits{Calls: 1}}, "", c.actor)
 		checkInvalid(t, "restrict", err, "agents")
 		if caller := modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t); !caller.Allows(models.AccessReports) || caller.Allows(models.AccessAgents) {
 			t.Error("the key has another access")

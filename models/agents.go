@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -22,11 +23,11 @@ type Agents struct {
 func newAgents(db *DB, uses *lastSeenBuffer) *Agents { return &Agents{db: db, uses: uses} }
 
 // Create creates an agent and records the activity. If the same form is submitted again with the
-// same name, it returns the agent of the first submission, or [ErrAgentRemoved] if that agent was
-// removed. The error may also be an [*InvalidError] for the field "name", [ErrAgentIDTaken] or
-// [ErrAgentLimit].
+// same name, it returns the agent of the first submission, or [value.ErrAgentRemoved] if that agent was
+// removed. The error may also be an [*value.InvalidError] for the field "name", [value.ErrAgentIDTaken] or
+// [value.ErrAgentLimit].
 func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
-	name, err := cleanName("name", "Name", n.Name)
+	name, err := value.CleanName("name", "Name", n.Name)
 	if err != nil {
 		return Agent{}, err
 	}
@@ -38,7 +39,7 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 		// it.
 		agent.ID = uuid.NewSHA1(accountID, append(n.FormID[:], name...))
 	case agent.ID == uuid.Nil:
-		agent.ID = newID()
+		agent.ID = value.NewID()
 	}
 	return inTx(ctx, a.db, "create agent", func(ctx context.Context, tx Tx) (Agent, error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -46,12 +47,12 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 		}
 		if repeatable {
 			made, err := findAgent(ctx, tx, accountID, agent.ID)
-			if !errors.Is(err, ErrAgentNotFound) {
+			if !errors.Is(err, value.ErrAgentNotFound) {
 				return made, err
 			}
 			_, err = findRemovedAgent(ctx, tx, accountID, agent.ID)
-			if !errors.Is(err, ErrAgentNotFound) {
-				return Agent{}, cmp.Or(err, ErrAgentRemoved)
+			if !errors.Is(err, value.ErrAgentNotFound) {
+				return Agent{}, cmp.Or(err, value.ErrAgentRemoved)
 			}
 		}
 		return agent, insertAgent(ctx, tx, agent, actor)
@@ -62,12 +63,12 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 // account.
 func insertAgent(ctx context.Context, tx Tx, agent Agent, actor Actor) error {
 	result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
-	if err := unlessAffected(result, err, ErrAgentIDTaken); err != nil {
+	if err := value.UnlessAffected(result, err, value.ErrAgentIDTaken); err != nil {
 		return err
 	}
 	agents, err := tx.NewSelect().Model((*Agent)(nil)).Where("account_id = ?", agent.AccountID).Count(ctx)
-	if err == nil && agents > MaxAgents {
-		err = ErrAgentLimit
+	if err == nil && agents > value.MaxAgents {
+		err = value.ErrAgentLimit
 	}
 	if err != nil {
 		return err
@@ -77,15 +78,15 @@ func insertAgent(ctx context.Context, tx Tx, agent Agent, actor Actor) error {
 
 // Put creates the agent with this id in the account, or renames it, pauses or resumes it unless
 // paused is nil, and records what changes. It is for operators, and reports whether it has created
-// the agent. The error may be an [*InvalidError] for the field "name", [ErrAccountNotFound],
-// [ErrAgentIDTaken] if the id is another account's, or [ErrAgentLimit].
+// the agent. The error may be an [*value.InvalidError] for the field "name", [value.ErrAccountNotFound],
+// [value.ErrAgentIDTaken] if the id is another account's, or [value.ErrAgentLimit].
 func (a *Agents) Put(
 	ctx context.Context, accountID, id uuid.UUID, name string, paused *bool, actor Actor,
 ) (agent Agent, created bool, err error) {
 	if _, err = findAccount(ctx, a.db, accountID); err != nil {
 		return Agent{}, false, err
 	}
-	if name, err = cleanName("name", "Name", name); err != nil {
+	if name, err = value.CleanName("name", "Name", name); err != nil {
 		return Agent{}, false, err
 	}
 	err = a.db.InTx(ctx, "put agent", func(ctx context.Context, tx Tx) (err error) {
@@ -94,7 +95,7 @@ func (a *Agents) Put(
 			return err
 		}
 		agent, err = findAgent(ctx, tx, accountID, id)
-		if created = errors.Is(err, ErrAgentNotFound); created {
+		if created = errors.Is(err, value.ErrAgentNotFound); created {
 			agent = Agent{ID: id, AccountID: accountID, Name: name, CreatedAt: tx.Now()}
 			err = insertAgent(ctx, tx, agent, actor)
 		} else if err == nil {
@@ -112,9 +113,9 @@ func (a *Agents) Put(
 }
 
 // Rename renames one of the account's agents and records the activity, unless it has the name. The
-// error may be an [*InvalidError] for the field "name" or [ErrAgentNotFound].
+// error may be an [*value.InvalidError] for the field "name" or [value.ErrAgentNotFound].
 func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (Agent, error) {
-	name, err := cleanName("name", "Name", name)
+	name, err := value.CleanName("name", "Name", name)
 	if err != nil {
 		return Agent{}, err
 	}
@@ -145,19 +146,19 @@ func renameAgent(ctx context.Context, tx Tx, agent Agent, name string, actor Act
 }
 
 // List returns a page of the account's agents, by name. If the account never had the agent that the
-// page follows, the error is [ErrAgentNotFound].
-func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
+// page follows, the error is [value.ErrAgentNotFound].
+func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[Agent], error) {
 	return listAgents(ctx, a.db, accountID, page, nil)
 }
 
 // ReachedBy is [Agents.List] for the principal's account, with the agents that the key reaches.
-func (a *Agents) ReachedBy(ctx context.Context, p Principal, page Page) (List[Agent], error) {
+func (a *Agents) ReachedBy(ctx context.Context, p Principal, page value.Page) (value.List[Agent], error) {
 	return listAgents(ctx, a.db.api, p.AccountID, page, p.allowedAgents())
 }
 
 // listAgents returns a page of the account's agents, or of those of them that are in only, unless
 // it is nil.
-func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page, only []uuid.UUID) (List[Agent], error) {
+func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page value.Page, only []uuid.UUID) (value.List[Agent], error) {
 	agents := []Agent{}
 	query := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
 		OrderExpr("lower(name), name, id").Limit(int64(page.Limit) + 1)
@@ -167,21 +168,21 @@ func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page,
 	}
 	if page.After != uuid.Nil {
 		last, err := findAgent(ctx, db, accountID, page.After)
-		if errors.Is(err, ErrAgentNotFound) {
+		if errors.Is(err, value.ErrAgentNotFound) {
 			last, err = findRemovedAgent(ctx, db, accountID, page.After)
 		}
 		if err != nil {
-			return List[Agent]{}, err
+			return value.List[Agent]{}, err
 		}
 		query = query.Where("(lower(name), name, id) > (lower(?), ?, ?)", last.Name, last.Name, last.ID)
 	}
 	if err := query.Scan(ctx); err != nil {
-		return List[Agent]{}, failed("list agents", err)
+		return value.List[Agent]{}, value.Failed("list agents", err)
 	}
-	return cut(agents, page), nil
+	return value.Cut(agents, page), nil
 }
 
-// Find returns one of the account's agents, or [ErrAgentNotFound].
+// Find returns one of the account's agents, or [value.ErrAgentNotFound].
 func (a *Agents) Find(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
 	return findAgent(ctx, a.db, accountID, id)
 }
@@ -189,22 +190,22 @@ func (a *Agents) Find(ctx context.Context, accountID, id uuid.UUID) (Agent, erro
 func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
 	var agent Agent
 	err := db.NewSelect().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).Scan(ctx)
-	return agent, notFound("find agent", err, ErrAgentNotFound)
+	return agent, value.NotFound("find agent", err, value.ErrAgentNotFound)
 }
 
 // findRemovedAgent returns the id and the last name of an agent that was removed from the account,
-// or [ErrAgentNotFound].
+// or [value.ErrAgentNotFound].
 func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
 	agent := Agent{ID: id, AccountID: accountID}
 	err := db.NewSelect().Model((*Activity)(nil)).Column("label").
 		Where("account_id = ? AND subject_id = ? AND action = ?", accountID, id, ActionAgentRemoved).
 		OrderExpr("id DESC").Limit(1).Scan(ctx, &agent.Name)
-	return agent, notFound("find removed agent", err, ErrAgentNotFound)
+	return agent, value.NotFound("find removed agent", err, value.ErrAgentNotFound)
 }
 
 // SetPaused pauses or resumes one of the account's agents and records the activity, unless nothing
 // changes. While it is paused, its tokens are refused and its calls end. If there is no such agent,
-// the error is [ErrAgentNotFound].
+// the error is [value.ErrAgentNotFound].
 func (a *Agents) SetPaused(ctx context.Context, accountID, id uuid.UUID, paused bool, actor Actor) (Agent, error) {
 	return inTx(ctx, a.db, "pause or resume agent", func(ctx context.Context, tx Tx) (Agent, error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -235,7 +236,7 @@ func setAgentPaused(ctx context.Context, tx Tx, agent Agent, paused bool, actor 
 }
 
 // Remove deletes one of the account's agents, which also ends its widget tokens, and records the
-// activity. If there is no such agent, the error is [ErrAgentNotFound].
+// activity. If there is no such agent, the error is [value.ErrAgentNotFound].
 func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
 	return inTx(ctx, a.db, "remove agent", func(ctx context.Context, tx Tx) (agent Agent, err error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -244,7 +245,7 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		err = tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).
 			Returning("id, account_id, name, created_at, paused_at").Scan(ctx)
 		if err != nil {
-			return agent, noRows(err, ErrAgentNotFound)
+			return agent, value.NoRows(err, value.ErrAgentNotFound)
 		}
 		if err := dropFromKeys(ctx, tx, accountID, id); err != nil {
 			return agent, err
@@ -278,11 +279,11 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 			used[row.ID] = at
 		}
 	}
-	return used, failed("read the agents that an API key used", err)
+	return used, value.Failed("read the agents that an API key used", err)
 }
 
 // LastUsed returns when a key last used one of the account's agents, as far as that was in the last
-// 90 days, otherwise the zero time, or [ErrAgentNotFound].
+// 90 days, otherwise the zero time, or [value.ErrAgentNotFound].
 func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
 	// First, as in UsedBy.
 	unwritten := a.uses.unwritten(func(id seenID) bool { return id.ID == agentID })
@@ -293,7 +294,7 @@ func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (ti
 	err := a.db.NewSelect().Model((*Agent)(nil)).ColumnExpr("(?)", newest).
 		Where("agent.account_id = ? AND agent.id = ?", accountID, agentID).Scan(ctx, &stored)
 	if err != nil {
-		return time.Time{}, notFound("read when an agent was last used", err, ErrAgentNotFound)
+		return time.Time{}, value.NotFound("read when an agent was last used", err, value.ErrAgentNotFound)
 	}
 	last := stored.Time
 	for _, at := range unwritten {
@@ -314,7 +315,7 @@ type agentUse struct {
 // Flush writes nothing for keys that were deleted and agents that were removed after their last
 // use.
 func (a *Agents) Flush(ctx context.Context) error {
-	return failed("write when agents were last used", a.uses.flush(ctx, func(ctx context.Context, seen []lastSeenRow) error {
+	return value.Failed("write when agents were last used", a.uses.flush(ctx, func(ctx context.Context, seen []lastSeenRow) error {
 		return a.db.inBackground(ctx, func(ctx context.Context, tx Tx) error { return writeAgentUses(ctx, tx, seen) })
 	}))
 }

@@ -16,9 +16,10 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
-var allAgents = models.Page{Limit: models.MaxAgents}
+var allAgents = value.Page{Limit: value.MaxAgents}
 
 func TestAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
@@ -43,7 +44,7 @@ func TestAgents(t *testing.T) {
 		want := []string{"after hours", "Reception", "reception 2", "Sales", "sales"}
 		for limit := 1; limit <= len(want)+1; limit++ {
 			var names []string
-			page := models.Page{Limit: limit}
+			page := value.Page{Limit: limit}
 			for more := true; more; {
 				agents, err := f.Agents.List(ctx, c.ID, page)
 				if err != nil || len(agents.Items) > limit || (agents.Next != uuid.Nil) != (len(names)+limit < len(want)) {
@@ -59,7 +60,7 @@ func TestAgents(t *testing.T) {
 			}
 		}
 		foreign := f.agent(t, f.customer(t))
-		checkError(t, "after another account's", errOf(f.Agents.List(ctx, c.ID, models.Page{After: foreign.ID, Limit: 1})), models.ErrAgentNotFound)
+		checkError(t, "after another account's", errOf(f.Agents.List(ctx, c.ID, value.Page{After: foreign.ID, Limit: 1})), value.ErrAgentNotFound)
 	})
 }
 
@@ -72,7 +73,7 @@ func TestAgentWithAGivenID(t *testing.T) {
 		}
 		for name, c := range map[string]customer{"the account": c, "another account": other} {
 			agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{ID: id, Name: "Again"}, c.actor)
-			if !errors.Is(err, models.ErrAgentIDTaken) || agent.ID != uuid.Nil {
+			if !errors.Is(err, value.ErrAgentIDTaken) || agent.ID != uuid.Nil {
 				t.Errorf("for %s: %+v, %v", name, agent, err)
 			}
 		}
@@ -142,7 +143,7 @@ func TestAgentIsRenamed(t *testing.T) {
 				t.Errorf("%q: %+v, %v", name, renamed, err)
 			}
 		}
-		checkError(t, "in another account", errOf(f.Agents.Rename(ctx, other.ID, agent.ID, "Theirs", other.actor)), models.ErrAgentNotFound)
+		checkError(t, "in another account", errOf(f.Agents.Rename(ctx, other.ID, agent.ID, "Theirs", other.actor)), value.ErrAgentNotFound)
 		checkInvalid(t, "an empty name", errOf(f.Agents.Rename(ctx, c.ID, agent.ID, " ", c.actor)), "name")
 		if recorded := f.recorded(t, c, models.ActionAgentRenamed); len(recorded) != 1 || recorded[0].FormerLabel != agent.Name || recorded[0].Label != "Lobby" {
 			t.Errorf("recorded %+v", recorded)
@@ -155,10 +156,10 @@ func TestAgentIsRemoved(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		agent, kept := f.agent(t, c), f.agent(t, c)
 		for name, id := range map[string]uuid.UUID{"another account's": agent.ID, "an unknown": newID(), "the zero": uuid.Nil} {
-			if found, err := f.Agents.Find(ctx, other.ID, id); !errors.Is(err, models.ErrAgentNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Agents.Find(ctx, other.ID, id); !errors.Is(err, value.ErrAgentNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s agent found: %+v, %v", name, found, err)
 			}
-			if removed, err := f.Agents.Remove(ctx, other.ID, id, other.actor); !errors.Is(err, models.ErrAgentNotFound) || removed.ID != uuid.Nil {
+			if removed, err := f.Agents.Remove(ctx, other.ID, id, other.actor); !errors.Is(err, value.ErrAgentNotFound) || removed.ID != uuid.Nil {
 				t.Errorf("%s agent removed: %+v, %v", name, removed, err)
 			}
 		}
@@ -169,7 +170,7 @@ func TestAgentIsRemoved(t *testing.T) {
 		if err != nil || removed.ID != agent.ID || removed.Name != agent.Name || removed.AccountID != c.ID {
 			t.Fatalf("%+v, %v", removed, err)
 		}
-		checkError(t, "removed again", errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)), models.ErrAgentNotFound)
+		checkError(t, "removed again", errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)), value.ErrAgentNotFound)
 		if agents, err := f.Agents.List(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 1 || agents.Items[0].ID != kept.ID {
 			t.Errorf("left: %+v, %v", agents, err)
 		}
@@ -181,7 +182,7 @@ func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
 		ctx, c, form := t.Context(), f.customer(t), models.NewAgent{Name: "Front desk", FormID: uuid.New()}
 		agent := modelstest.Value(f.Agents.Create(ctx, c.ID, form, c.actor))(t)
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
-		checkError(t, "the form again", errOf(f.Agents.Create(ctx, c.ID, form, c.actor)), models.ErrAgentRemoved)
+		checkError(t, "the form again", errOf(f.Agents.Create(ctx, c.ID, form, c.actor)), value.ErrAgentRemoved)
 		if agents, err := f.Agents.List(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 0 {
 			t.Errorf("agents %+v, %v", agents, err)
 		}
@@ -226,7 +227,7 @@ func TestAgentFormCreatesOneAgent(t *testing.T) {
 func TestAgentLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		agents := make([]models.Agent, models.MaxAgents-2)
+		agents := make([]models.Agent, value.MaxAgents-2)
 		for i := range agents {
 			agents[i] = models.Agent{ID: newID(), AccountID: c.ID, Name: "Reception", CreatedAt: f.clock.Now()}
 		}
@@ -236,8 +237,8 @@ func TestAgentLimit(t *testing.T) {
 		_, errs := atOnce(6, func(int) error {
 			return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "One more"}, c.actor))
 		})
-		checkErrors(t, "above the limit", errs, models.ErrAgentLimit)
-		if n := f.count(t, "SELECT count(*) FROM agents WHERE account_id = ?", c.ID); n != models.MaxAgents || len(errs) != 5 {
+		checkErrors(t, "above the limit", errs, value.ErrAgentLimit)
+		if n := f.count(t, "SELECT count(*) FROM agents WHERE account_id = ?", c.ID); n != value.MaxAgents || len(errs) != 5 {
 			t.Errorf("%d agents, %d refusals", n, len(errs))
 		}
 		checkError(t, "the form of an agent", errOf(f.Agents.Create(ctx, c.ID, form, c.actor)), nil)
@@ -278,7 +279,7 @@ func TestLastUseOfAnAgentIsThatOfAllKeys(t *testing.T) {
 				used = f.clock.Now()
 				checkLastUsed(t, "before it is written", s, agent, used)
 			}
-			checkError(t, "another account", errOf(s.Agents.LastUsed(t.Context(), other.ID, agent.ID)), models.ErrAgentNotFound)
+			checkError(t, "another account", errOf(s.Agents.LastUsed(t.Context(), other.ID, agent.ID)), value.ErrAgentNotFound)
 			eventually(t, "it is written", func() bool { return f.storedUse(t, agent, second).Equal(used) })
 			checkLastUsed(t, "after it is written", s, agent, used)
 		})
@@ -300,7 +301,7 @@ func TestAgentsThatAKeyUsed(t *testing.T) {
 			s.Agents.Used(c.ID, unused.ID, newID())
 		})
 		modelstest.Value(f.Agents.Remove(t.Context(), c.ID, removed.ID, c.actor))(t)
-		f.clock.Advance(31 * models.Day)
+		f.clock.Advance(31 * value.Day)
 		f.Agents.Used(c.ID, agent.ID, key.ID)
 		for range 2 {
 			used := modelstest.Value(f.Agents.UsedBy(t.Context(), c.ID, key.ID))(t)
@@ -312,7 +313,7 @@ func TestAgentsThatAKeyUsed(t *testing.T) {
 		if used := modelstest.Value(f.Agents.UsedBy(t.Context(), other.ID, key.ID))(t); len(used) != 0 {
 			t.Errorf("another account sees %v", used)
 		}
-		f.clock.Advance(60 * models.Day)
+		f.clock.Advance(60 * value.Day)
 		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 1, "SELECT count(*) FROM api_key_agents")
 	})
@@ -346,13 +347,13 @@ func TestUsesThatAreWrittenMeanwhileAreRead(t *testing.T) {
 func (f *fixture) useAgents(t testing.TB, s *models.Store, accountID uuid.UUID, agents []models.Agent) int {
 	t.Helper()
 	f.clock.Advance(time.Second)
-	for n := range models.MaxActiveKeys {
+	for n := range value.MaxActiveKeys {
 		key := manyKeysID(accountID, n)
 		for _, agent := range agents {
 			s.Agents.Used(accountID, agent.ID, key)
 		}
 	}
-	return len(agents) * models.MaxActiveKeys
+	return len(agents) * value.MaxActiveKeys
 }
 
 // manyKeysID returns the id of one of the keys of manyAgents.
@@ -363,12 +364,12 @@ func manyKeysID(accountID uuid.UUID, n int) uuid.UUID {
 // manyAgents inserts as many agents and keys as an account can have, and returns the agents.
 func (f *fixture) manyAgents(t testing.TB, accountID uuid.UUID) []models.Agent {
 	t.Helper()
-	agents := make([]models.Agent, models.MaxAgents)
+	agents := make([]models.Agent, value.MaxAgents)
 	for i := range agents {
 		agents[i] = models.Agent{ID: newID(), AccountID: accountID, Name: "Reception", CreatedAt: f.clock.Now()}
 	}
 	must(t, errOf(f.db.NewInsert().Model(&agents).Exec(t.Context())))
-	keys := make([]models.Key, models.MaxActiveKeys)
+	keys := make([]models.Key, value.MaxActiveKeys)
 	for n := range keys {
 		id := manyKeysID(accountID, n)
 		hash := sha256.Sum256(id[:])
@@ -460,7 +461,7 @@ func TestAgentMadeAnewWasNotUsed(t *testing.T) {
 		f.Agents.Used(c.ID, agent.ID, key.ID)
 		must(t, f.Agents.Flush(ctx))
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
-		checkError(t, "removed", errOf(f.Agents.LastUsed(ctx, c.ID, agent.ID)), models.ErrAgentNotFound)
+		checkError(t, "removed", errOf(f.Agents.LastUsed(ctx, c.ID, agent.ID)), value.ErrAgentNotFound)
 		// An instance writes a use just before the removal.
 		f.Agents.Used(c.ID, agent.ID, key.ID)
 		f.clock.Advance(time.Minute)

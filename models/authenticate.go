@@ -12,6 +12,7 @@ import (
 
 	"portal/models/authn"
 	"portal/models/usage"
+	"portal/models/value"
 	"portal/models/widget"
 )
 
@@ -58,7 +59,7 @@ func (p Principal) AllowsAddress(address netip.Addr) bool {
 	if p.limits == nil || p.limits.Networks == nil {
 		return true
 	}
-	return contains(p.limits.Networks, address)
+	return value.Contains(p.limits.Networks, address)
 }
 
 // Allows reports whether the key has this access.
@@ -82,8 +83,8 @@ func (p Principal) Waited() time.Duration { return p.waited }
 // source. Because the result reflects the database at a moment after the call began, a key is
 // refused as soon as its revocation is confirmed.
 //
-// It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
-// [ErrKeyUnknown], [ErrKeyRevoked], a [*KeyExpiredError], [ErrAccountDisabled] or [ErrUnavailable].
+// It returns [value.ErrKeyMissingPrefix] or [value.ErrKeyMalformed] without using the database, and otherwise
+// [value.ErrKeyUnknown], [value.ErrKeyRevoked], a [*value.KeyExpiredError], [value.ErrAccountDisabled] or [value.ErrUnavailable].
 // With an error the principal has at most the account, the id and the expiry of the refused key.
 // All of this takes at most
 // [Timeout]. Then the caller must check the address of the client with [Principal.AllowsAddress],
@@ -100,10 +101,10 @@ func (a *API) Authenticate(ctx context.Context, key string, from Source) (Princi
 	started := time.Now()
 	found, epoch, err := a.authn.Lookup(ctx, hashKey(key))
 	if errors.Is(err, authn.ErrKeyUnknown) {
-		return Principal{}, ErrKeyUnknown
+		return Principal{}, value.ErrKeyUnknown
 	}
 	if err != nil {
-		return Principal{}, failed("authenticate", err)
+		return Principal{}, value.Failed("authenticate", err)
 	}
 	if !found.Active {
 		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
@@ -125,11 +126,11 @@ func newPrincipal(key authn.Key, epoch authn.Epoch, started time.Time) Principal
 func inactive(key authn.Key) error {
 	switch {
 	case key.Revoked:
-		return ErrKeyRevoked
+		return value.ErrKeyRevoked
 	case key.Expired:
-		return &KeyExpiredError{key.Restrictions.ExpiresAt}
+		return &value.KeyExpiredError{At: key.Restrictions.ExpiresAt}
 	default:
-		return ErrAccountDisabled
+		return value.ErrAccountDisabled
 	}
 }
 
@@ -140,7 +141,7 @@ func (a *API) CountRefusal(p Principal) {
 }
 
 // AuthenticateAccess is [API.Authenticate] for the access token, with these verified claims, of a
-// key without a secret. It also returns [ErrTrustChanged] if the key's trust rule was saved since
+// key without a secret. It also returns [value.ErrTrustChanged] if the key's trust rule was saved since
 // the token was issued.
 func (a *API) AuthenticateAccess(ctx context.Context, claims widget.AccessClaims, from Source) (Principal, error) {
 	found, caller, err := a.lookUpAccess(ctx, claims)
@@ -177,15 +178,15 @@ func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (aut
 	found, epoch, err := a.authn.LookupID(ctx, claims.KeyID)
 	switch {
 	case errors.Is(err, authn.ErrKeyUnknown):
-		return authn.Key{}, Principal{}, ErrKeyRevoked
+		return authn.Key{}, Principal{}, value.ErrKeyRevoked
 	case err != nil:
-		return authn.Key{}, Principal{}, failed("authenticate an access token", err)
+		return authn.Key{}, Principal{}, value.Failed("authenticate an access token", err)
 	case found.AccountID != claims.AccountID:
 		return authn.Key{}, Principal{}, widget.ErrInvalid
 	case !found.Active:
 		return found, Principal{}, inactive(found)
 	case found.Restrictions == nil || found.Restrictions.Trust != claims.Rule:
-		return found, Principal{}, ErrTrustChanged
+		return found, Principal{}, value.ErrTrustChanged
 	}
 	return found, newPrincipal(found, epoch, started), nil
 }
@@ -194,8 +195,8 @@ func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (aut
 // [API.Authenticate] it asks the database, but it does not count the request as a use of the key.
 // [API.CheckAgent] checks the token's agent.
 //
-// It returns [ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise a
-// [*KeyExpiredError], [widget.ErrInvalid], [ErrAccountDisabled] or [ErrUnavailable], all within
+// It returns [value.ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise a
+// [*value.KeyExpiredError], [widget.ErrInvalid], [value.ErrAccountDisabled] or [value.ErrUnavailable], all within
 // [Timeout].
 func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
 	if claims.KeyID == uuid.Nil {
@@ -210,11 +211,11 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 	found, epoch, err := a.authn.LookupID(ctx, claims.KeyID)
 	switch {
 	case errors.Is(err, authn.ErrKeyUnknown):
-		return Principal{}, ErrKeyRevoked
+		return Principal{}, value.ErrKeyRevoked
 	case err != nil:
-		return Principal{}, failed("authenticate a token", err)
+		return Principal{}, value.Failed("authenticate a token", err)
 	case found.Revoked:
-		return Principal{}, ErrKeyRevoked
+		return Principal{}, value.ErrKeyRevoked
 	case found.AccountID != claims.AccountID:
 		return Principal{}, widget.ErrInvalid
 	case !found.Active:
@@ -224,15 +225,15 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 }
 
 // CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. If
-// the account has no such agent, it returns [ErrAgentNotFound], and otherwise [ErrAgentPaused],
-// [ErrAgentNotAllowed] or [ErrUnavailable]. The result was true at some moment between the start of
+// the account has no such agent, it returns [value.ErrAgentNotFound], and otherwise [value.ErrAgentPaused],
+// [value.ErrAgentNotAllowed] or [value.ErrUnavailable]. The result was true at some moment between the start of
 // Authenticate and the end of CheckAgent, which together take at most [Timeout].
 func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	if err := a.findAgent(ctx, p, agentID); err != nil {
 		return err
 	}
 	if agents := p.allowedAgents(); agents != nil && !slices.Contains(agents, agentID) {
-		return ErrAgentNotAllowed
+		return value.ErrAgentNotAllowed
 	}
 	return nil
 }
@@ -243,11 +244,11 @@ func (p Principal) CallsLimited() bool { return p.limits != nil && p.limits.Call
 
 // CheckCalls returns a [*LimitError] if the principal's key or account has as many calls as it may
 // have at a time, or has used up its minutes of the month. It returns nil while the calls are
-// unknown, because LiveKit does not answer. The error may also be [ErrUnavailable].
+// unknown, because LiveKit does not answer. The error may also be [value.ErrUnavailable].
 func (a *API) CheckCalls(ctx context.Context, p Principal) error {
 	ctx, cancel := context.WithTimeout(ctx, a.db.timeout-p.waited)
 	defer cancel()
-	return failed("check the limits of calls", checkCalls(ctx, a.db.api, a.db, p.AccountID, p.KeyID))
+	return value.Failed("check the limits of calls", checkCalls(ctx, a.db.api, a.db, p.AccountID, p.KeyID))
 }
 
 func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
@@ -262,39 +263,39 @@ func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) err
 	query := a.db.api.NewSelect().TableExpr("auth_epoch").Column("value").
 		ColumnExpr("agent.id IS NOT NULL, agent.paused_at IS NOT NULL").
 		Join("LEFT JOIN agents AS agent ON agent.account_id = ? AND agent.id = ?", p.AccountID, agentID)
-	if err := noRows(a.db.onPrimary(query).Scan(ctx, &epoch, &exists, &paused), authn.ErrNoEpoch); err != nil {
-		return failed("find agent", err)
+	if err := value.NoRows(a.db.onPrimary(query).Scan(ctx, &epoch, &exists, &paused), authn.ErrNoEpoch); err != nil {
+		return value.Failed("find agent", err)
 	}
 	if !exists {
-		return ErrAgentNotFound
+		return value.ErrAgentNotFound
 	}
 	if paused {
-		return ErrAgentPaused
+		return value.ErrAgentPaused
 	}
 	a.authn.RememberAgent(authn.EpochValue(epoch), agent)
 	return nil
 }
 
-// Key returns the principal's key and its calls, or [ErrKeyNotFound] if it was deleted since.
+// Key returns the principal's key and its calls, or [value.ErrKeyNotFound] if it was deleted since.
 func (a *API) Key(ctx context.Context, p Principal) (key Key, used CallsUsed, err error) {
 	err = a.db.api.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)
 	if err != nil {
-		return key, used, notFound("find the API key of a request", err, ErrKeyNotFound)
+		return key, used, value.NotFound("find the API key of a request", err, value.ErrKeyNotFound)
 	}
 	used, err = usedCalls(ctx, a.db.api, a.db, p.AccountID, p.KeyID, a.db.Now())
-	return key, used, failed("read the calls of an API key", err)
+	return key, used, value.Failed("read the calls of an API key", err)
 }
 
-// Ready returns [ErrUnavailable] unless the database answers all that a token request asks: about
+// Ready returns [value.ErrUnavailable] unless the database answers all that a token request asks: about
 // the key, and about the agent, which uses another connection. So an instance that is asked
 // regularly keeps both connections.
 func (a *API) Ready(ctx context.Context) error {
 	// No key has this hash, so the lookup reads the database.
 	_, _, err := a.authn.Lookup(ctx, authn.KeyHash{})
 	if err != nil && !errors.Is(err, authn.ErrKeyUnknown) {
-		return failed("authenticate", err)
+		return value.Failed("authenticate", err)
 	}
-	if err := a.CheckAgent(ctx, Principal{}, uuid.Nil); !errors.Is(err, ErrAgentNotFound) {
+	if err := a.CheckAgent(ctx, Principal{}, uuid.Nil); !errors.Is(err, value.ErrAgentNotFound) {
 		return err
 	}
 	return nil

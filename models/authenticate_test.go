@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/models/widget"
 )
 
@@ -24,16 +25,16 @@ func TestAuthentication(t *testing.T) {
 				t.Errorf("%+v, %v", p, err)
 			}
 			// A refusal names the key if there is one.
-			for value, want := range map[string]error{
-				"":                  models.ErrKeyMissingPrefix,
-				secret[:39]:         models.ErrKeyMalformed,
-				unknownKey:          models.ErrKeyUnknown,
-				revokedSecret:       models.ErrKeyRevoked,
-				string(key.KeyHash): models.ErrKeyMissingPrefix,
+			for text, want := range map[string]error{
+				"":                  value.ErrKeyMissingPrefix,
+				secret[:39]:         value.ErrKeyMalformed,
+				unknownKey:          value.ErrKeyUnknown,
+				revokedSecret:       value.ErrKeyRevoked,
+				string(key.KeyHash): value.ErrKeyMissingPrefix,
 			} {
-				p, err := f.API.Authenticate(ctx, value, models.Source{})
-				if !errors.Is(err, want) || errors.Is(err, models.ErrUnavailable) || (p.KeyID == revokedKey.ID) != (value == revokedSecret) || p.KeyID == key.ID {
-					t.Errorf("%q: %+v, %v, want %v", value, p, err, want)
+				p, err := f.API.Authenticate(ctx, text, models.Source{})
+				if !errors.Is(err, want) || errors.Is(err, value.ErrUnavailable) || (p.KeyID == revokedKey.ID) != (text == revokedSecret) || p.KeyID == key.ID {
+					t.Errorf("%q: %+v, %v, want %v", text, p, err, want)
 				}
 			}
 		}
@@ -73,12 +74,12 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 			"open":                    func() error { return errOf(models.Open(ctx, f.url, models.Options{})) },
 			"create an account":       func() error { return errOf(f.Accounts.Create(ctx, acme("b@example.com"))) },
 		} {
-			if err := do(); !errors.Is(err, models.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			if err := do(); !errors.Is(err, value.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		// A malformed key needs no database.
-		checkError(t, "malformed", errOf(f.API.Authenticate(ctx, secret[:39], models.Source{})), models.ErrKeyMalformed)
+		checkError(t, "malformed", errOf(f.API.Authenticate(ctx, secret[:39], models.Source{})), value.ErrKeyMalformed)
 		if p, err := f.API.Authenticate(t.Context(), secret, models.Source{}); err != nil || p.KeyID != key.ID {
 			t.Errorf("before the deadline: %+v, %v", p, err)
 		}
@@ -95,7 +96,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		fails := func(when string) {
 			t.Helper()
 			for _, key := range []string{secret, unknownKey} {
-				if _, err := f.API.Authenticate(ctx, key, models.Source{}); err == nil || errors.Is(err, models.ErrKeyUnknown) || errors.Is(err, models.ErrKeyRevoked) {
+				if _, err := f.API.Authenticate(ctx, key, models.Source{}); err == nil || errors.Is(err, value.ErrKeyUnknown) || errors.Is(err, value.ErrKeyRevoked) {
 					t.Errorf("%s: %v", when, err)
 				}
 			}
@@ -104,7 +105,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		f.scan(t, "SELECT value FROM auth_epoch", nil, &epoch)
 		f.exec(t, "DELETE FROM auth_epoch")
 		fails("without an epoch")
-		if err := f.API.CheckAgent(ctx, models.Principal{AccountID: c.ID, KeyID: key.ID}, agent.ID); err == nil || errors.Is(err, models.ErrAgentNotFound) {
+		if err := f.API.CheckAgent(ctx, models.Principal{AccountID: c.ID, KeyID: key.ID}, agent.ID); err == nil || errors.Is(err, value.ErrAgentNotFound) {
 			t.Errorf("check an agent without an epoch: %v", err)
 		}
 		f.exec(t, "INSERT INTO auth_epoch (value) VALUES (?)", epoch)
@@ -113,7 +114,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		fails("without the table of keys")
 		f.exec(t, "ALTER TABLE api_keys_away RENAME TO api_keys")
-		checkError(t, "account disabled meanwhile", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrAccountDisabled)
+		checkError(t, "account disabled meanwhile", errOf(f.API.Authenticate(ctx, secret, models.Source{})), value.ErrAccountDisabled)
 	})
 }
 
@@ -150,10 +151,10 @@ func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
 		}
 		check("its own", claimsOf(c, key, agent), nil)
 		check("another account's key", claimsOf(c, otherKey, agent), widget.ErrInvalid)
-		check("another account's agent", claimsOf(c, key, otherAgent), models.ErrAgentNotFound)
+		check("another account's agent", claimsOf(c, key, otherAgent), value.ErrAgentNotFound)
 		check("another account", claimsOf(other, otherKey, otherAgent), nil)
-		check("no such key", claimsOf(c, models.Key{ID: newID()}, agent), models.ErrKeyRevoked)
-		check("no such agent", claimsOf(c, key, models.Agent{ID: newID()}), models.ErrAgentNotFound)
+		check("no such key", claimsOf(c, models.Key{ID: newID()}, agent), value.ErrKeyRevoked)
+		check("no such agent", claimsOf(c, key, models.Agent{ID: newID()}), value.ErrAgentNotFound)
 		check("zero key", claimsOf(c, models.Key{}, agent), widget.ErrInvalid)
 		check("no ids", widget.Claims{AccountID: c.ID}, widget.ErrInvalid)
 		check("nothing", widget.Claims{}, widget.ErrInvalid)
@@ -161,23 +162,23 @@ func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
 		revoked, _ := f.key(t, c)
 		check("before the key's revocation", claimsOf(c, revoked, agent), nil)
 		f.revoke(t, revoked)
-		check("key revoked", claimsOf(c, revoked, agent), models.ErrKeyRevoked)
+		check("key revoked", claimsOf(c, revoked, agent), value.ErrKeyRevoked)
 		removed := f.agent(t, c)
 		check("before the agent's removal", claimsOf(c, key, removed), nil)
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, removed.ID, c.actor)))
-		check("agent removed", claimsOf(c, key, removed), models.ErrAgentNotFound)
+		check("agent removed", claimsOf(c, key, removed), value.ErrAgentNotFound)
 		must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: removed.ID, Name: "Back"}, c.actor)))
 		check("agent created again", claimsOf(c, key, removed), nil)
 		f.exec(t, "UPDATE agents SET account_id = ? WHERE id = ?", other.ID, removed.ID)
-		check("agent moved away", claimsOf(c, key, removed), models.ErrAgentNotFound)
+		check("agent moved away", claimsOf(c, key, removed), value.ErrAgentNotFound)
 		check("agent moved here", claimsOf(other, otherKey, removed), nil)
 		check("still its own", claimsOf(c, key, agent), nil)
 		f.exec(t, "UPDATE accounts SET disabled_at = created_at WHERE id = ?", c.ID)
-		check("account disabled", claimsOf(c, key, agent), models.ErrAccountDisabled)
+		check("account disabled", claimsOf(c, key, agent), value.ErrAccountDisabled)
 		check("the account beside it", claimsOf(other, otherKey, otherAgent), nil)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
 		check("account enabled", claimsOf(c, key, agent), nil)
 		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
-		check("key deleted", claimsOf(c, key, agent), models.ErrKeyRevoked)
+		check("key deleted", claimsOf(c, key, agent), value.ErrKeyRevoked)
 	})
 }

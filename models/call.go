@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/livekit"
+	"portal/models/value"
 )
 
 // EndReason is why a call has ended.
@@ -79,7 +80,7 @@ type Call struct {
 }
 
 // CallsKept is how long calls are kept.
-const CallsKept = 90 * Day
+const CallsKept = 90 * value.Day
 
 // callVisitor is what LiveKit has reported about a visitor. Because a second connection with the
 // same identity ends the first one, only the latest connection matters.
@@ -310,14 +311,14 @@ func (c *Call) days() map[time.Time]callDay {
 	if c.StartedAt.IsZero() {
 		return nil
 	}
-	day := c.StartedAt.UTC().Truncate(Day)
+	day := c.StartedAt.UTC().Truncate(value.Day)
 	days := map[time.Time]callDay{day: {calls: 1}}
 	if c.EndedAt == nil {
 		return days
 	}
 	counted := int64(0)
-	for end := c.Seconds(*c.EndedAt); ; day = day.Add(Day) {
-		until := min(end, int64(day.Add(Day).Sub(c.StartedAt)/time.Second))
+	for end := c.Seconds(*c.EndedAt); ; day = day.Add(value.Day) {
+		until := min(end, int64(day.Add(value.Day).Sub(c.StartedAt)/time.Second))
 		total := days[day]
 		total.seconds = until - counted
 		days[day] = total

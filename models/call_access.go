@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -23,12 +24,12 @@ type callKey struct {
 	AccountID       uuid.UUID
 	Label           string
 	RevokedAt       *time.Time
-	Expired         bool        `bun:",scanonly"` // by the clock of the database
-	Agents          []uuid.UUID `bun:",nullzero"`
-	Limits          Limits      `bun:",nullzero"`
-	AccountName     string      `bun:",scanonly"`
-	AccountDisabled bool        `bun:",scanonly"`
-	AccountLimits   Limits      `bun:",scanonly"`
+	Expired         bool         `bun:",scanonly"` // by the clock of the database
+	Agents          []uuid.UUID  `bun:",nullzero"`
+	Limits          value.Limits `bun:",nullzero"`
+	AccountName     string       `bun:",scanonly"`
+	AccountDisabled bool         `bun:",scanonly"`
+	AccountLimits   value.Limits `bun:",scanonly"`
 }
 
 // callAgent is an agent with what decides about its calls.
@@ -45,7 +46,7 @@ func (k callKey) limited() bool { return !k.Limits.IsZero() || !k.AccountLimits.
 // readCallAccess reads keys and agents by their primary keys.
 func readCallAccess(ctx context.Context, db bun.IDB, d *DB, keys, agents []uuid.UUID) (callAccess, error) {
 	access := callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]callAgent{}}
-	for batch := range slices.Chunk(keys, maintenanceBatch) {
+	for batch := range slices.Chunk(keys, value.MaintenanceBatch) {
 		var found []callKey
 		err := db.NewSelect().Model(&found).
 			Column("api_key.id", "api_key.account_id", "api_key.label", "api_key.revoked_at", "api_key.agents", "api_key.limits").
@@ -60,7 +61,7 @@ func readCallAccess(ctx context.Context, db bun.IDB, d *DB, keys, agents []uuid.
 			access.keys[key.ID] = key
 		}
 	}
-	for batch := range slices.Chunk(agents, maintenanceBatch) {
+	for batch := range slices.Chunk(agents, value.MaintenanceBatch) {
 		var found []callAgent
 		err := db.NewSelect().Model(&found).Column("id", "account_id", "paused_at").Where("id IN (?)", bun.List(batch)).Scan(ctx)
 		if err != nil {

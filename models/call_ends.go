@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"portal/models/value"
 	"slices"
 	"sync"
 	"time"
@@ -60,7 +61,7 @@ func (c *Calls) endOpen(ctx context.Context, round callRound, now time.Time) (mo
 		clear(p.found)
 		err = errors.Join(err, p.addBeyondLimits(ctx, limited), p.endAll(ctx, slices.Collect(maps.Values(p.found))))
 	}
-	return p.more, errors.Join(failed("end calls", err), failed("record ended calls", c.recordEnded(ctx)))
+	return p.more, errors.Join(value.Failed("end calls", err), value.Failed("record ended calls", c.recordEnded(ctx)))
 }
 
 // find finds the calls that may not go on and those that are ended already, and returns the keys
@@ -111,7 +112,7 @@ func sortedIDsOf(calls []Call, id func(Call) uuid.UUID) []uuid.UUID {
 	for i, call := range calls {
 		ids[i] = id(call)
 	}
-	slices.SortFunc(ids, compareIDs)
+	slices.SortFunc(ids, value.CompareIDs)
 	return slices.Compact(ids)
 }
 
@@ -194,7 +195,7 @@ func (p *endPass) foundOf(subject uuid.UUID) (n int) {
 
 // noteUsed returns what an account, or one of its keys unless keyID is zero, has used, and records
 // when it approaches or reaches its limit.
-func (p *endPass) noteUsed(ctx context.Context, key callKey, keyID uuid.UUID, limits Limits) (CallsUsed, error) {
+func (p *endPass) noteUsed(ctx context.Context, key callKey, keyID uuid.UUID, limits value.Limits) (CallsUsed, error) {
 	used, err := usedCalls(ctx, p.db, p.db, key.AccountID, keyID, p.now)
 	if err != nil {
 		return used, err
@@ -248,11 +249,11 @@ func (p *endPass) endAll(ctx context.Context, ends []callEnd) error {
 		}
 	}
 	for reason, ids := range byReason {
-		for batch := range slices.Chunk(ids, writeBatch) {
+		for batch := range slices.Chunk(ids, value.WriteBatch) {
 			_, err := p.db.NewUpdate().Model((*Call)(nil)).Set("ending = ?", reason).
 				Where("id IN (?) AND ended_at IS NULL", bun.List(batch)).Exec(ctx)
 			if err != nil {
-				return failed("write why calls end", err)
+				return value.Failed("write why calls end", err)
 			}
 		}
 	}
@@ -275,7 +276,7 @@ func (p *endPass) endAll(ctx context.Context, ends []callEnd) error {
 			switch {
 			case !ended && err != nil, !ended && end.call.ID == uuid.Nil:
 			case end.call.ID == uuid.Nil:
-				end.call.ID, end.call.Ending = newID(), end.reason
+				end.call.ID, end.call.Ending = value.NewID(), end.reason
 				end.call.end(p.now, end.reason)
 				unseen = append(unseen, end.call)
 			case ended:
@@ -294,7 +295,7 @@ func (p *endPass) endAll(ctx context.Context, ends []callEnd) error {
 // those without, and those that no list has seen.
 func (p *endPass) recordEnds(ctx context.Context, disconnected, empty []uuid.UUID, unseen []Call) error {
 	for _, ids := range [][]uuid.UUID{disconnected, empty} {
-		slices.SortFunc(ids, compareIDs)
+		slices.SortFunc(ids, value.CompareIDs)
 	}
 	if err := p.markEnded(ctx, disconnected, p.now); err != nil {
 		return err
@@ -352,7 +353,7 @@ func (c *Calls) recordEnded(ctx context.Context) error {
 	var groups []endedGroup
 	err := c.db.NewSelect().Model((*Call)(nil)).Column("account_id", "end_reason", "api_key_id", "agent_id").
 		Where("unrecorded").GroupExpr("account_id, end_reason, api_key_id, agent_id").OrderExpr("min(ended_at)").
-		Limit(maintenanceBatch).Scan(limited, &groups)
+		Limit(value.MaintenanceBatch).Scan(limited, &groups)
 	if err != nil {
 		return err
 	}
@@ -390,7 +391,7 @@ func recordEndedOf(ctx context.Context, tx Tx, group endedGroup) error {
 	default:
 		query = query.Where("end_reason = ?", EndAccountDisabled)
 	}
-	ended, err := affected(query.Exec(ctx))
+	ended, err := value.Affected(query.Exec(ctx))
 	if err != nil || ended == 0 {
 		return err
 	}
@@ -407,7 +408,7 @@ func recordEndedOf(ctx context.Context, tx Tx, group endedGroup) error {
 		actor = system
 		cause.Label, err = keyLabel(ctx, tx, subject)
 	}
-	if err := noRows(err, nil); err != nil {
+	if err := value.NoRows(err, nil); err != nil {
 		return err
 	}
 	return recordActivity(ctx, tx, actor, Activity{

@@ -12,6 +12,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/value"
 	"portal/models/webhook"
 )
 
@@ -168,7 +169,7 @@ func TestAnEndedCallStaysEnded(t *testing.T) {
 func TestImpossibleTimesOfCalls(t *testing.T) {
 	eachDatabaseWithLists(t, func(t *testing.T, l *roomLists) {
 		ctx, now := t.Context(), time.Now().UTC().Truncate(time.Second)
-		for n, at := range []time.Time{{}, time.Unix(1, 0), time.Unix(1<<40, 0), now.Add(-100 * models.Day), now.AddDate(1, 0, 0)} {
+		for n, at := range []time.Time{{}, time.Unix(1, 0), time.Unix(1<<40, 0), now.Add(-100 * value.Day), now.AddDate(1, 0, 0)} {
 			event := joined(l.agent, l.key, 10*n)
 			event.Visitor.JoinedAt = at
 			must(t, l.Calls.Report(ctx, event))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"portal/models/value"
 	"slices"
 	"strconv"
 	"time"
@@ -30,7 +31,7 @@ var limitPercents = []struct {
 // noteUsedByKeys is noteUsedMinutes for several keys, in an order in which transactions do not wait
 // for each other.
 func noteUsedByKeys(ctx context.Context, tx Tx, keys map[uuid.UUID]callKey) error {
-	for _, id := range sortedIDs(slices.Collect(maps.Keys(keys))) {
+	for _, id := range value.SortedIDs(slices.Collect(maps.Keys(keys))) {
 		if err := noteUsedMinutes(ctx, tx, keys[id]); err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func noteUsedMinutes(ctx context.Context, tx Tx, key callKey) error {
 				continue
 			}
 			notice := limitNotice{SubjectID: subject.id, Month: monthOf(now), Percent: part.percent}
-			first, err := affected(tx.NewInsert().Model(&notice).On("CONFLICT DO NOTHING").Exec(ctx))
+			first, err := value.Affected(tx.NewInsert().Model(&notice).On("CONFLICT DO NOTHING").Exec(ctx))
 			if err != nil {
 				return err
 			}
@@ -108,8 +109,8 @@ func checkCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UU
 	var row struct {
 		Now            time.Time
 		ListedAt       *time.Time
-		Limits         Limits
-		AccountLimits  Limits
+		Limits         value.Limits
+		AccountLimits  value.Limits
 		Calls          int64
 		Seconds        int64
 		AccountCalls   int64
@@ -124,18 +125,18 @@ func checkCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UU
 		Join("CROSS JOIN (?) AS o", usedQuery(db, d, accountID, uuid.Nil, d.Now())).
 		Where("api_key.id = ?", keyID)
 	if err := query.Scan(ctx, &row); err != nil {
-		return noRows(err, nil) // the key has been deleted
+		return value.NoRows(err, nil) // the key has been deleted
 	}
 	if row.ListedAt == nil || row.Now.Sub(*row.ListedAt) > knownToTokens {
 		return nil
 	}
 	for _, subject := range []struct {
-		limits         Limits
+		limits         value.Limits
 		calls, seconds int64
 	}{{row.Limits, row.Calls, row.Seconds}, {row.AccountLimits, row.AccountCalls, row.AccountSeconds}} {
 		if limit := subject.limits.MinutesPerMonth; limit > 0 && subject.seconds >= 60*limit {
 			next := monthOf(row.Now).AddDate(0, 1, 0)
-			return &LimitError{EndLimitPerMonth, min(Day, next.Sub(row.Now))}
+			return &LimitError{EndLimitPerMonth, min(value.Day, next.Sub(row.Now))}
 		}
 		if limit := subject.limits.Calls; limit > 0 && subject.calls >= limit {
 			return &LimitError{EndLimitCalls, limitWait}

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/livekit"
+	"portal/models/value"
 )
 
 const (
@@ -76,7 +77,7 @@ func (c *Calls) mergeList(ctx context.Context, round callRound, started time.Tim
 		access: callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]callAgent{}}, missing: map[uuid.UUID]bool{},
 	}
 	if err := l.read(ctx); err != nil {
-		return l, failed("read calls", err)
+		return l, value.Failed("read calls", err)
 	}
 	if err := l.settleOverdue(ctx); err != nil {
 		return l, err
@@ -135,7 +136,7 @@ func boundedIDs(calls []*listedCall) []uuid.UUID {
 			}
 			return 1
 		}
-		return compareIDs(a.ID, b.ID)
+		return value.CompareIDs(a.ID, b.ID)
 	})
 	calls = interleaved(calls, func(call *listedCall) uuid.UUID { return call.AccountID }, maxListedOfAccount)
 	ids := make([]uuid.UUID, len(calls))
@@ -175,7 +176,7 @@ func (l *callList) list(ctx context.Context) error {
 // of an account, it looks at [maxListedOfAccount].
 func (l *callList) look(ctx context.Context, rooms []livekit.Room) error {
 	if err := l.readAccess(ctx, rooms); err != nil {
-		return failed("read keys and agents", err)
+		return value.Failed("read keys and agents", err)
 	}
 	rooms = slices.DeleteFunc(rooms, func(room livekit.Room) bool {
 		key, known := l.access.keys[room.KeyID]
@@ -192,7 +193,7 @@ func (l *callList) look(ctx context.Context, rooms []livekit.Room) error {
 	var names []string
 	var found []*Call
 	if err := l.db.NewSelect().Model(&found).Where("room_id IN (?)", bun.List(roomIDs(rooms))).Scan(ctx); err != nil {
-		return failed("read calls", err)
+		return value.Failed("read calls", err)
 	}
 	for _, call := range found {
 		known[call.RoomID] = call
@@ -204,7 +205,7 @@ func (l *callList) look(ctx context.Context, rooms []livekit.Room) error {
 	}
 	stopped, err := stoppedCalls(ctx, l.db, names, now)
 	if err != nil {
-		return failed("read ended calls", err)
+		return value.Failed("read ended calls", err)
 	}
 	for _, room := range rooms {
 		l.place(room, known[room.ID], stopped[room.Name] != nil, now)
@@ -228,7 +229,7 @@ func (l *callList) readAccess(ctx context.Context, rooms []livekit.Room) error {
 		keys, agents = append(keys, room.KeyID), append(agents, room.AgentID)
 	}
 	unknown := func(ids []uuid.UUID, known func(uuid.UUID) bool) []uuid.UUID {
-		slices.SortFunc(ids, compareIDs)
+		slices.SortFunc(ids, value.CompareIDs)
 		return slices.DeleteFunc(slices.Compact(ids), known)
 	}
 	keys = unknown(keys, func(id uuid.UUID) bool { return l.access.keys[id].ID != uuid.Nil || l.missing[id] })

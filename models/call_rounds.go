@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"portal/models/value"
 	"portal/models/widget"
 )
 
@@ -92,7 +93,7 @@ func (c *Calls) RunRound(ctx context.Context, early bool) (ran bool, err error) 
 	started := time.Now()
 	round, due, err := c.beginRound(ctx, early)
 	if err != nil || !due {
-		return false, failed("begin a round of calls", err)
+		return false, value.Failed("begin a round of calls", err)
 	}
 	next := callRound{
 		Round: round.Round, CheckedAt: round.Now, Epoch: round.CurrentEpoch, ListedAt: round.ListedAt, WatchUntil: round.WatchUntil,
@@ -158,7 +159,7 @@ func (c *Calls) renewLease(ctx context.Context, round callRound, now time.Time) 
 	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
 	_, err := c.db.NewUpdate().Model(&round).Set("lease_until = ?", now.Add(roundLease)).Where("round = ?", round.Round).Exec(ctx)
-	return failed("renew the lease of a round of calls", err)
+	return value.Failed("renew the lease of a round of calls", err)
 }
 
 // beginRound takes the lease if a round is due. One statement says whether it is and, if access has
@@ -173,12 +174,12 @@ func (c *Calls) beginRound(ctx context.Context, early bool) (round callRound, du
 		ColumnExpr("EXISTS (?) AS open", c.db.NewSelect().Table("calls").ColumnExpr("1").Where("NOT final")).
 		Join("CROSS JOIN auth_epoch AS e")
 	if err := c.db.onPrimary(query).Scan(ctx); err != nil {
-		return round, false, noRows(err, nil) // a standby
+		return round, false, value.NoRows(err, nil) // a standby
 	}
 	if !round.Withdrawn && !bytes.Equal(round.Epoch, round.CurrentEpoch) {
 		var err error
 		round.Withdrawn, err = c.db.NewSelect().Model((*Activity)(nil)).
-			Where("activity.id > ? AND activity.action IN (?)", lowestID(round.CheckedAt.Add(-activityDelay)), bun.List(endingActions)).Exists(ctx)
+			Where("activity.id > ? AND activity.action IN (?)", value.LowestID(round.CheckedAt.Add(-activityDelay)), bun.List(endingActions)).Exists(ctx)
 		if err != nil {
 			return round, false, err
 		}
@@ -192,7 +193,7 @@ func (c *Calls) beginRound(ctx context.Context, early bool) (round callRound, du
 	if !due || leased || justListed {
 		return round, false, nil
 	}
-	taken, err := affected(c.db.NewUpdate().Model(&round).Set("round = round + 1, lease_until = ?", round.Now.Add(roundLease)).
+	taken, err := value.Affected(c.db.NewUpdate().Model(&round).Set("round = round + 1, lease_until = ?", round.Now.Add(roundLease)).
 		Where("round = ?", round.Round).Exec(ctx))
 	round.Round++
 	return round, taken > 0, err
@@ -205,5 +206,5 @@ func (c *Calls) endRound(ctx context.Context, next callRound) error {
 	defer cancel()
 	_, err := c.db.NewUpdate().Model(&next).Column("lease_until", "due_at", "listed_at", "checked_at", "epoch", "watch_until").
 		Where("round = ?", next.Round).Exec(ctx)
-	return failed("end a round of calls", err)
+	return value.Failed("end a round of calls", err)
 }

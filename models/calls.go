@@ -18,6 +18,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/livekit"
+	"portal/models/value"
 )
 
 // Calls are the calls of visitors. LiveKit's lists of rooms and its webhooks say which calls there
@@ -46,7 +47,7 @@ const staleEvent = time.Minute
 // AccountOf returns the account of a key, or the zero id if the key does not exist.
 func (c *Calls) AccountOf(ctx context.Context, keyID uuid.UUID) (accountID uuid.UUID, err error) {
 	err = c.db.NewSelect().Table("api_keys").Column("account_id").Where("id = ?", keyID).Scan(ctx, &accountID)
-	return accountID, failed("find the account of a key", noRows(err, nil))
+	return accountID, value.Failed("find the account of a key", value.NoRows(err, nil))
 }
 
 // Report records events of LiveKit in one transaction. Repeated and late events, in any order, give
@@ -223,7 +224,7 @@ func beginReported(ctx context.Context, tx Tx, reports map[string]*roomReport, r
 // names while their tokens may be valid.
 func stoppedCalls(ctx context.Context, db bun.IDB, names []string, now time.Time) (map[string]*Call, error) {
 	stopped := map[string]*Call{}
-	for batch := range slices.Chunk(names, maintenanceBatch) {
+	for batch := range slices.Chunk(names, value.MaintenanceBatch) {
 		var found []*Call
 		err := db.NewSelect().Model(&found).Where("call.room_name IN (?) AND call.ending IS NOT NULL", bun.List(batch)).
 			Where("call.ended_at IS NULL OR call.ended_at > ?", now.Add(-watchLife)).Scan(ctx)
@@ -247,7 +248,7 @@ func (c *Calls) Wake() {
 
 // newCall returns a call without a start.
 func newCall(room livekit.Room, accountID uuid.UUID) Call {
-	return Call{ID: newID(), AccountID: accountID, AgentID: room.AgentID, KeyID: room.KeyID, RoomID: room.ID, RoomName: room.Name}
+	return Call{ID: value.NewID(), AccountID: accountID, AgentID: room.AgentID, KeyID: room.KeyID, RoomID: room.ID, RoomName: room.Name}
 }
 
 // lockCalls returns the calls that match and locks their rows, in an order in which transactions do
@@ -383,7 +384,9 @@ func addCallTotals(ctx context.Context, tx Tx, changes []callChange) error {
 		return nil
 	}
 	// In this order transactions do not wait for each other.
-	slices.SortFunc(rows, func(a, b callTotal) int { return cmp.Or(compareIDs(a.SubjectID, b.SubjectID), a.Day.Compare(b.Day)) })
+	slices.SortFunc(rows, func(a, b callTotal) int {
+		return cmp.Or(value.CompareIDs(a.SubjectID, b.SubjectID), a.Day.Compare(b.Day))
+	})
 	_, err := tx.NewInsert().Model(&rows).On("CONFLICT (subject_id, day) DO UPDATE").
 		Set("calls = total.calls + excluded.calls, seconds = total.seconds + excluded.seconds").Exec(ctx)
 	return err
@@ -420,33 +423,33 @@ func (c *Calls) open(ctx context.Context, where string, id, accountID uuid.UUID)
 		count, err = c.db.NewSelect().Model((*Call)(nil)).Where("ended_at IS NULL AND account_id = ?", accountID).Where(where, id).Count(ctx)
 		open.Count = int(count)
 	}
-	return open, failed("count open calls", err)
+	return open, value.Failed("count open calls", err)
 }
 
 // CountOpen returns the number of calls of all accounts.
 func (c *Calls) CountOpen(ctx context.Context) (int64, error) {
 	n, err := c.db.NewSelect().Model((*Call)(nil)).Where("ended_at IS NULL").Count(ctx)
-	return n, failed("count calls", err)
+	return n, value.Failed("count calls", err)
 }
 
 // ListedAt returns when LiveKit last answered with a list of rooms; zero: never.
 func (c *Calls) ListedAt(ctx context.Context) (time.Time, error) {
 	var listed bun.NullTime
 	err := c.db.NewSelect().Table("call_rounds").Column("listed_at").Scan(ctx, &listed)
-	return listed.Time, failed("read when calls were listed", err)
+	return listed.Time, value.Failed("read when calls were listed", err)
 }
 
 // Used returns how many calls of an account, or of one of its keys unless keyID is zero, go on, and
 // the seconds of this month.
 func (c *Calls) Used(ctx context.Context, accountID, keyID uuid.UUID) (CallsUsed, error) {
 	used, err := usedCalls(ctx, c.db, c.db, accountID, keyID, c.db.Now())
-	return used, failed("read the calls of this month", err)
+	return used, value.Failed("read the calls of this month", err)
 }
 
 // UsedByKeys returns what [Calls.Used] returns for each of these keys of an account.
 func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uuid.UUID) (map[uuid.UUID]CallsUsed, error) {
 	used := map[uuid.UUID]CallsUsed{}
-	for batch := range slices.Chunk(keyIDs, maintenanceBatch) {
+	for batch := range slices.Chunk(keyIDs, value.MaintenanceBatch) {
 		for _, id := range batch {
 			used[id] = CallsUsed{}
 		}
@@ -455,7 +458,7 @@ func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uu
 		err := c.db.NewSelect().Model(&totals).Column("total.subject_id").ColumnExpr("CAST(sum(total.seconds) AS bigint) AS seconds").
 			Where("total.subject_id IN (?) AND total.day >= ?", bun.List(batch), month).GroupExpr("total.subject_id").Scan(ctx)
 		if err != nil {
-			return nil, failed("read the minutes of keys", err)
+			return nil, value.Failed("read the minutes of keys", err)
 		}
 		for _, total := range totals {
 			used[total.SubjectID] = CallsUsed{Seconds: total.Seconds}
@@ -470,18 +473,18 @@ func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uu
 			used[call.KeyID] = CallsUsed{Calls: of.Calls + 1, Seconds: of.Seconds + call.Seconds(now)}
 		}
 	}
-	return used, failed("read the open calls of keys", err)
+	return used, value.Failed("read the open calls of keys", err)
 }
 
 // SecondsByKey returns how long ended calls of these keys lasted on the days since the first one.
 func (c *Calls) SecondsByKey(ctx context.Context, keyIDs []uuid.UUID, first time.Time) (map[uuid.UUID]int64, error) {
 	seconds := map[uuid.UUID]int64{}
-	for batch := range slices.Chunk(keyIDs, maintenanceBatch) {
+	for batch := range slices.Chunk(keyIDs, value.MaintenanceBatch) {
 		var totals []callTotal
 		err := c.db.NewSelect().Model(&totals).Column("total.subject_id").ColumnExpr("CAST(sum(total.seconds) AS bigint) AS seconds").
 			Where("total.subject_id IN (?) AND total.day >= ?", bun.List(batch), first).GroupExpr("total.subject_id").Scan(ctx)
 		if err != nil {
-			return nil, failed("read the minutes of keys", err)
+			return nil, value.Failed("read the minutes of keys", err)
 		}
 		for _, total := range totals {
 			seconds[total.SubjectID] = total.Seconds
@@ -498,12 +501,12 @@ func (c *Calls) SecondsByDay(ctx context.Context, keyID uuid.UUID, first time.Ti
 	for _, total := range totals {
 		seconds[total.Day.UTC()] = total.Seconds
 	}
-	return seconds, failed("read the minutes of a key", err)
+	return seconds, value.Failed("read the minutes of a key", err)
 }
 
 // End ends one of the account's calls for a user, or for an operator any call if accountID is zero,
 // and records the activity. If LiveKit does not answer, the next round ends the call. If the call
-// has ended before, it only cannot go on any more. The error may be [ErrCallNotFound].
+// has ended before, it only cannot go on any more. The error may be [value.ErrCallNotFound].
 func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Call, error) {
 	reason := EndedInPortal
 	if actor.Kind == ActorOperator {
@@ -519,7 +522,7 @@ func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (
 		}
 		calls, err := lockCalls(ctx, tx, "call.id = ?", id)
 		if err != nil || len(calls) == 0 {
-			return found, cmp.Or(err, ErrCallNotFound)
+			return found, cmp.Or(err, value.ErrCallNotFound)
 		}
 		call := calls[0]
 		if call.Final || call.Ending == reason {
@@ -599,14 +602,14 @@ func (c *Calls) change(ctx context.Context, ids []uuid.UUID, change func(*Call))
 const callBatch = 200
 
 // findCall returns a call of the account, or of any account if the id is zero, or
-// [ErrCallNotFound].
+// [value.ErrCallNotFound].
 func findCall(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Call, error) {
 	var call Call
 	query := db.NewSelect().Model(&call).Where("call.id = ?", id)
 	if accountID != uuid.Nil {
 		query = query.Where("call.account_id = ?", accountID)
 	}
-	return call, notFound("find call", query.Scan(ctx), ErrCallNotFound)
+	return call, value.NotFound("find call", query.Scan(ctx), value.ErrCallNotFound)
 }
 
 // CallPage selects calls.
@@ -637,7 +640,7 @@ func (p CallPlace) String() string {
 func ParseCallPlace(text string) (CallPlace, bool) {
 	at, id, _ := strings.Cut(text, "_")
 	micros, err := strconv.ParseInt(at, 36, 64)
-	parsed, ok := ParseID(id)
+	parsed, ok := value.ParseID(id)
 	started := time.UnixMicro(micros).UTC()
 	return CallPlace{started, parsed}, err == nil && ok && started.Year() > 0 && started.Year() < 10_000
 }
@@ -673,15 +676,15 @@ func (c *Calls) List(ctx context.Context, page CallPage) ([]Call, error) {
 		query = query.Where("(call.started_at, call.id) ? (?, ?)", bun.Safe(beyond), page.After.StartedAt, page.After.ID)
 	}
 	err := query.OrderExpr("call.started_at ?0, call.id ?0", bun.Safe(order)).Scan(ctx)
-	return calls, failed("list calls", err)
+	return calls, value.Failed("list calls", err)
 }
 
-// Find returns one of the account's calls, or [ErrCallNotFound].
+// Find returns one of the account's calls, or [value.ErrCallNotFound].
 func (c *Calls) Find(ctx context.Context, accountID, id uuid.UUID) (Call, error) {
 	return findCall(ctx, c.db, accountID, id)
 }
 
 func keyLabel(ctx context.Context, tx Tx, id uuid.UUID) (label string, err error) {
 	err = tx.NewSelect().Table("api_keys").Column("label").Where("id = ?", id).Scan(ctx, &label)
-	return label, noRows(err, nil)
+	return label, value.NoRows(err, nil)
 }

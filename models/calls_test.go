@@ -19,6 +19,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/value"
 )
 
 // callFixture is a fixture with a LiveKit server and the real time. Rounds do not wait until they
@@ -485,7 +486,7 @@ func TestLimitsEndCalls(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
 		ctx, c := t.Context(), f.customer(t)
 		agent := f.agent(t, c)
-		key, _ := f.generate(t, c, restricted(models.Restrictions{Limits: models.Limits{Calls: 2, MinutesPerCall: 1}}), c.actor)
+		key, _ := f.generate(t, c, restricted(models.Restrictions{Limits: value.Limits{Calls: 2, MinutesPerCall: 1}}), c.actor)
 		first, second := f.openReported(t, agent, key), f.openReported(t, agent, key)
 		f.listed(t, c, 2)
 		third := f.openReported(t, agent, key)
@@ -509,7 +510,7 @@ func TestLimitsEndCalls(t *testing.T) {
 		// The account's month.
 		other, _ := f.key(t, c)
 		f.exec(t, "UPDATE call_totals SET seconds = 120 WHERE subject_id = ?", c.ID)
-		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, models.Limits{MinutesPerMonth: 2}, models.Operator())))
+		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 2}, models.Operator())))
 		call := f.openReported(t, agent, other)
 		f.expectEnd(t, call)
 		f.expectReason(t, c, other, models.EndLimitPerMonth)
@@ -528,7 +529,7 @@ func TestLimitsRefuseTokens(t *testing.T) {
 		f.inRealTime()
 		ctx, c := t.Context(), f.customer(t)
 		agent := f.agent(t, c)
-		limited, secret := f.generate(t, c, restricted(models.Restrictions{Limits: models.Limits{Calls: 1, MinutesPerMonth: 10}}), c.actor)
+		limited, secret := f.generate(t, c, restricted(models.Restrictions{Limits: value.Limits{Calls: 1, MinutesPerMonth: 10}}), c.actor)
 		_, free := f.key(t, c)
 		check := func(secret string) error {
 			t.Helper()
@@ -541,7 +542,7 @@ func TestLimitsRefuseTokens(t *testing.T) {
 		expect := func(want models.EndReason, err error) {
 			t.Helper()
 			limit, _ := errors.AsType[*models.LimitError](err)
-			if limit == nil && (want != "" || err != nil) || limit != nil && (limit.Reason != want || limit.Wait <= 0 || limit.Wait > models.Day) {
+			if limit == nil && (want != "" || err != nil) || limit != nil && (limit.Reason != want || limit.Wait <= 0 || limit.Wait > value.Day) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		}
@@ -562,7 +563,7 @@ func TestLimitsRefuseTokens(t *testing.T) {
 		expect(models.EndLimitPerMonth, check(secret))
 		must(t, errOf(f.Keys.Restrict(ctx, c.ID, limited.ID, "", models.Restrictions{}, "", c.actor)))
 		expect("", check(secret))
-		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, models.Limits{MinutesPerMonth: 10}, models.Operator())))
+		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 10}, models.Operator())))
 		expect(models.EndLimitPerMonth, check(free))
 	})
 }
@@ -589,7 +590,7 @@ func left(e livekit.Event, at time.Time, reason string) livekit.Event {
 func TestOrderOfEventsDoesNotMatter(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		midnight := f.clock.Now().Truncate(models.Day).Add(models.Day)
+		midnight := f.clock.Now().Truncate(value.Day).Add(value.Day)
 		f.clock.Advance(midnight.Add(30 * time.Second).Sub(f.clock.Now()))
 		var expected string
 		random := rand.New(rand.NewPCG(1, 2))
@@ -728,7 +729,7 @@ func TestEndCall(t *testing.T) {
 			key, _ := f.key(t, c)
 			call := f.openReported(t, agent, key)
 			id := f.listed(t, c, 1)[0].ID
-			checkError(t, "of another account", errOf(f.Calls.End(ctx, newID(), id, by.actor)), models.ErrCallNotFound)
+			checkError(t, "of another account", errOf(f.Calls.End(ctx, newID(), id, by.actor)), value.ErrCallNotFound)
 			must(t, errOf(f.Calls.End(ctx, c.ID, id, by.actor)))
 			f.expectEnd(t, call)
 			f.expectReason(t, c, key, by.reason)

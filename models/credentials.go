@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/secret"
+	"portal/models/value"
 )
 
 // Factors are a user's ways to prove an identity besides the password.
@@ -37,12 +38,12 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 		ColumnExpr("(SELECT second_factor_required FROM accounts WHERE id = u.account_id) AS required").
 		ColumnExpr(hasFactor+" OR ? AS has_any", decidedByProvider(c.db)).
 		Where("u.account_id = ? AND u.id = ?", session.AccountID, session.UserID).Scan(ctx, &factors)
-	return factors, failed("find factors", err)
+	return factors, value.Failed("find factors", err)
 }
 
 // ResetSecondFactor removes the factors of one of the account's users besides the password, ends
 // the user's sessions and records the activity. It is for operators. If there is no such user, the
-// error is [ErrUserNotFound].
+// error is [value.ErrUserNotFound].
 func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID uuid.UUID) error {
 	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
@@ -73,22 +74,22 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 		return c.passwords.verifyCurrent(ctx, session, password, actor)
 	}
 	if !session.Fresh(c.db.Now()) {
-		return User{}, ErrSignInTooOld
+		return User{}, value.ErrSignInTooOld
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
 	user, err := findUser(ctx, c.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
 	if err != nil {
-		return User{}, failed("find user", err)
+		return User{}, value.Failed("find user", err)
 	}
 	// A concurrent request may have set a password.
 	if c.passwords.has(user) && !session.ByProvider {
-		return User{}, ErrWrongCredentials
+		return User{}, value.ErrWrongCredentials
 	}
 	return user, nil
 }
 
-// checkFactorLeft returns [ErrLastFactor] if the account requires a second factor and the user, who
+// checkFactorLeft returns [value.ErrLastFactor] if the account requires a second factor and the user, who
 // does not sign in with the provider alone, has none any more. The caller holds the account's lock,
 // so that no owner requires one at the same time.
 func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
@@ -96,7 +97,7 @@ func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
 		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").
 		Where("NOT "+hasFactor+" AND NOT ?", decidedByProvider(tx.db)).Exists(ctx)
 	if err == nil && due {
-		return ErrLastFactor
+		return value.ErrLastFactor
 	}
 	return err
 }
@@ -140,8 +141,8 @@ func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes [
 	}
 	rows := make([]recoveryCode, recoveryCodes)
 	for i := range rows {
-		code := recoveryAlphabet.EncodeToString(random(recoveryCodeBytes))
-		rows[i] = recoveryCode{CodeHash: hashToken(code), UserID: userID}
+		code := recoveryAlphabet.EncodeToString(value.Random(recoveryCodeBytes))
+		rows[i] = recoveryCode{CodeHash: value.HashToken(code), UserID: userID}
 		var groups []string
 		for start := 0; start < len(code); start += recoveryCodeGroup {
 			groups = append(groups, code[start:start+recoveryCodeGroup])
@@ -162,8 +163,8 @@ func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) 
 	if len(code) != recoveryCodeLength {
 		return nil, nil
 	}
-	used, err := affected(tx.NewDelete().Model((*recoveryCode)(nil)).
-		Where("code_hash = ? AND user_id = ?", hashToken(code), userID).Exec(ctx))
+	used, err := value.Affected(tx.NewDelete().Model((*recoveryCode)(nil)).
+		Where("code_hash = ? AND user_id = ?", value.HashToken(code), userID).Exec(ctx))
 	if err != nil || used == 0 {
 		return nil, err
 	}

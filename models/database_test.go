@@ -14,6 +14,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // Hosts before the primary refuse connections, or accept them and never answer.
@@ -47,7 +48,7 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		started := time.Now()
 		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
-		if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 20*time.Second {
+		if took := time.Since(started); !errors.Is(err, value.ErrUnavailable) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 		cancel()
@@ -129,7 +130,7 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 			"authenticate": errOf(f.API.Authenticate(t.Context(), secret, models.Source{})), "authenticate a kept key": errOf(f.API.Authenticate(t.Context(), keptSecret, models.Source{})),
 			"list": errOf(f.Keys.Active(t.Context(), c.ID)), "ready": f.API.Ready(t.Context()),
 		} {
-			if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "the SQLite file was replaced") {
+			if !errors.Is(err, value.ErrUnavailable) || !strings.Contains(err.Error(), "the SQLite file was replaced") {
 				t.Errorf("%s: %s: %v", name, do, err)
 			}
 		}
@@ -138,8 +139,8 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	for _, file := range files {
 		must(t, os.Rename(file, file+".away"))
 	}
-	checkError(t, "without a file", errOf(f.API.Authenticate(t.Context(), keptSecret, models.Source{})), models.ErrUnavailable)
-	checkError(t, "without a file", errOf(f.Keys.Active(t.Context(), c.ID)), models.ErrUnavailable)
+	checkError(t, "without a file", errOf(f.API.Authenticate(t.Context(), keptSecret, models.Source{})), value.ErrUnavailable)
+	checkError(t, "without a file", errOf(f.Keys.Active(t.Context(), c.ID)), value.ErrUnavailable)
 	for _, file := range files {
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v", file, err)

@@ -20,7 +20,7 @@
 // above errors, limits, id, text, address, page and last_seen.
 //
 // Methods do not set a deadline unless their comment says so. Callers use a context with [Timeout].
-// If the deadline passes or the database does not answer, the error is [ErrUnavailable].
+// If the deadline passes or the database does not answer, the error is [value.ErrUnavailable].
 //
 // # Glossary
 //

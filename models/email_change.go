@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,22 +36,22 @@ type emailChange struct {
 //
 // The errors for the password are those of [Credentials.ChangePassword], but a user without a
 // password needs none. If the email is malformed, is the current one, in any letter case, or makes
-// the password too easy to guess, the error is an [*InvalidError] for the field "email".
+// the password too easy to guess, the error is an [*value.InvalidError] for the field "email".
 func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, password, email string, actor Actor) error {
-	email, invalid := cleanEmail(email)
-	if invalid == nil && bytes.Equal(HashEmail(email), HashEmail(session.Email)) {
-		invalid = &InvalidError{"email", "This is already your email."}
+	email, invalid := value.CleanEmail(email)
+	if invalid == nil && bytes.Equal(value.HashEmail(email), value.HashEmail(session.Email)) {
+		invalid = &value.InvalidError{Field: "email", Message: "This is already your email."}
 	}
 	user, err := c.authorize(ctx, session, password, actor)
 	switch {
-	case errors.Is(err, ErrWrongCredentials):
+	case errors.Is(err, value.ErrWrongCredentials):
 		return errors.Join(err, invalid)
 	case err != nil:
 		return err
 	case invalid != nil:
 		return invalid
 	case !session.NoPassword && checkPassword(password, email) != nil:
-		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
+		return &value.InvalidError{Field: "email", Message: "Your password is too similar to this email. Change your password first."}
 	}
 	return c.db.InTx(ctx, "request a change of email", func(ctx context.Context, tx Tx) error {
 		if err := lockPassword(ctx, tx, user); err != nil {
@@ -78,7 +79,7 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 func (c *Credentials) PendingEmail(ctx context.Context, session Session) (email string, err error) {
 	err = c.db.NewSelect().Model((*emailChange)(nil)).Column("email").
 		Where("user_id = ? AND expires_at > ?", session.UserID, c.db.Now()).Scan(ctx, &email)
-	return email, notFound("find a pending change of email", err, nil)
+	return email, value.NotFound("find a pending change of email", err, nil)
 }
 
 // CancelEmailChange ends the pending change of a session's user, if there is one.
@@ -93,7 +94,7 @@ func (c *Credentials) CancelEmailChange(ctx context.Context, session Session) er
 
 // ResendEmailChange queues a mail with a new link to the pending email of a session's user, returns
 // the email and reports whether the limits of mails allowed it. The older link then ends. The error
-// may be [ErrNoEmailChange].
+// may be [value.ErrNoEmailChange].
 func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (email string, sent bool, err error) {
 	email, err = inTx(ctx, c.db, "send a link to a new email again", func(ctx context.Context, tx Tx) (email string, err error) {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
@@ -102,7 +103,7 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 		var change emailChange
 		err = tx.NewSelect().Model(&change).Where("user_id = ? AND expires_at > ?", session.UserID, tx.Now()).Scan(ctx)
 		if err != nil {
-			return "", noRows(err, ErrNoEmailChange)
+			return "", value.NoRows(err, value.ErrNoEmailChange)
 		}
 		mails := []Mail{{Kind: MailEmailConfirmation, AccountID: &session.AccountID, Recipient: change.Email}}
 		if sent, err = queueMails(ctx, tx, mails); err != nil || !sent {
@@ -120,9 +121,9 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 // earlier attempt. If the request has ended or a user has the email and proved it, the token is
 // empty.
 func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string, err error) {
-	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", storedHash(mail.Recipient))
-	token = newToken()
-	changed, err := affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", hashToken(token)).
+	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", value.StoredHash(mail.Recipient))
+	token = value.NewToken()
+	changed, err := value.Affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", value.HashToken(token)).
 		Where("mail_id = ? AND expires_at > ? AND NOT EXISTS (?)", mail.ID, tx.Now(), taken).Exec(ctx))
 	if err != nil || changed == 0 {
 		return "", err
@@ -131,17 +132,17 @@ func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string,
 }
 
 // NewEmail returns the email that the link with this token confirms. The error may be
-// [ErrMailLinkInvalid] or [ErrSignInDisabled].
+// [value.ErrMailLinkInvalid] or [value.ErrSignInDisabled].
 func (c *Credentials) NewEmail(ctx context.Context, token string) (email string, err error) {
 	if _, err = emailChanges.findUser(ctx, c.db, token, c.db.Now()); err == nil {
-		err = c.db.NewSelect().Model((*emailChange)(nil)).Column("email").Where("token_hash = ?", hashToken(token)).Scan(ctx, &email)
+		err = c.db.NewSelect().Model((*emailChange)(nil)).Column("email").Where("token_hash = ?", value.HashToken(token)).Scan(ctx, &email)
 	}
-	return email, failed("find a change of email", noRows(err, ErrMailLinkInvalid))
+	return email, value.Failed("find a change of email", value.NoRows(err, value.ErrMailLinkInvalid))
 }
 
 // ConfirmEmail gives the user of a link, whose sessions continue, the new email and returns the
 // email. A user who has this email but never proved it gets another one; see [Tx.freeEmail]. The
-// error may be one of [Credentials.NewEmail] or [ErrEmailTaken].
+// error may be one of [Credentials.NewEmail] or [value.ErrEmailTaken].
 func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (email string, err error) {
 	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx Tx) error {
 		user, err := emailChanges.findUser(ctx, tx, token, tx.Now())
@@ -151,9 +152,9 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 		if err := lockEnabled(ctx, tx, user.AccountID, user.ID); err != nil {
 			return err
 		}
-		err = tx.NewDelete().Model((*emailChange)(nil)).Where("token_hash = ?", hashToken(token)).Returning("email").Scan(ctx, &email)
+		err = tx.NewDelete().Model((*emailChange)(nil)).Where("token_hash = ?", value.HashToken(token)).Returning("email").Scan(ctx, &email)
 		if err != nil {
-			return noRows(err, ErrMailLinkInvalid)
+			return value.NoRows(err, value.ErrMailLinkInvalid)
 		}
 		if err := freeEmail(ctx, tx, email, uuid.Nil); err != nil {
 			return err
@@ -165,15 +166,15 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 }
 
 // ChangeEmail gives the user with the old email a new one, which counts as proven, also if it is
-// the old one; see [Tx.freeEmail]. It is for operators. The error may be an [*InvalidError] for the
-// field "email", [ErrUserNotFound] or [ErrEmailTaken].
+// the old one; see [Tx.freeEmail]. It is for operators. The error may be an [*value.InvalidError] for the
+// field "email", [value.ErrUserNotFound] or [value.ErrEmailTaken].
 func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error {
-	email, err := cleanEmail(email)
+	email, err := value.CleanEmail(email)
 	if err != nil {
 		return err
 	}
 	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
-		user, err := findUser(ctx, tx, "u.email_hash = ?", storedHash(old))
+		user, err := findUser(ctx, tx, "u.email_hash = ?", value.StoredHash(old))
 		if err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 
 // replaceEmail stores the new email of a user whose row is locked, ends the known browsers and the
 // links that were sent to an email of the user, and records the activity. If provenAt is nil,
-// nobody has proved the email. The error may be [ErrEmailTaken].
+// nobody has proved the email. The error may be [value.ErrEmailTaken].
 func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, provenAt *time.Time, actor Actor) error {
 	user, err := findUser(ctx, tx, "u.id = ?", userID)
 	if err != nil {
@@ -207,7 +208,7 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 		provenAt = cmp.Or(user.EmailProvenAt, provenAt)
 	}
 	_, err = tx.NewUpdate().Model((*User)(nil)).
-		Set("email = ?, email_hash = ?, email_proven_at = ?", email, HashEmail(email), provenAt).
+		Set("email = ?, email_hash = ?, email_proven_at = ?", email, value.HashEmail(email), provenAt).
 		Set("known_browsers = known_browsers + 1").
 		Where("id = ?", userID).Exec(ctx)
 	if err != nil {
@@ -227,28 +228,28 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 // The account's activity log and a mail to the email show the new one.
 func freeEmail(ctx context.Context, tx Tx, email string, except uuid.UUID) error {
 	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL AND u.account_id <> ?"
-	err := lockUserWhere(ctx, tx, unproven, storedHash(email), except)
-	if errors.Is(err, ErrWrongCredentials) {
+	err := lockUserWhere(ctx, tx, unproven, value.StoredHash(email), except)
+	if errors.Is(err, value.ErrWrongCredentials) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	user, err := findUser(ctx, tx, unproven, storedHash(email), except)
+	user, err := findUser(ctx, tx, unproven, value.StoredHash(email), except)
 	if err != nil {
 		return err
 	}
 	// The activity must not show the other account who has proved the email.
-	return replaceEmail(ctx, tx, user.ID, "user-"+hex.EncodeToString(random(8))+unprovenDomain, nil, visitorActor(""))
+	return replaceEmail(ctx, tx, user.ID, "user-"+hex.EncodeToString(value.Random(8))+value.UnprovenDomain, nil, visitorActor(""))
 }
 
-// unlessTaken returns [ErrEmailTaken] in place of the error of a change if a user has the email:
+// unlessTaken returns [value.ErrEmailTaken] in place of the error of a change if a user has the email:
 // because the hash is unique, the change may have failed for that reason.
 func (c *Credentials) unlessTaken(ctx context.Context, email string, err error) error {
-	if err == nil || email == "" || errors.Is(err, ErrUserNotFound) || errors.Is(err, ErrUnavailable) {
+	if err == nil || email == "" || errors.Is(err, value.ErrUserNotFound) || errors.Is(err, value.ErrUnavailable) {
 		return err
 	}
-	if taken := checkEmailFree(ctx, c.db, email, uuid.Nil); errors.Is(taken, ErrEmailTaken) {
+	if taken := checkEmailFree(ctx, c.db, email, uuid.Nil); errors.Is(taken, value.ErrEmailTaken) {
 		return taken
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // emailToken asks for a new email in the session and returns the token of the mailed link.
@@ -48,15 +49,15 @@ func TestPendingEmailIsSentAgainAndCancelled(t *testing.T) {
 			return err
 		}
 		pending("")
-		checkError(t, "nothing pending", resend(), models.ErrNoEmailChange)
+		checkError(t, "nothing pending", resend(), value.ErrNoEmailChange)
 		old := f.emailToken(t, session, c, email)
 		pending(email)
 		must(t, resend())
-		checkError(t, "the old link", errOf(f.Credentials.ConfirmEmail(ctx, old, "203.0.113.9")), models.ErrMailLinkInvalid)
+		checkError(t, "the old link", errOf(f.Credentials.ConfirmEmail(ctx, old, "203.0.113.9")), value.ErrMailLinkInvalid)
 		pending(email)
 		must(t, f.Credentials.CancelEmailChange(ctx, session))
 		pending("")
-		checkError(t, "cancelled", resend(), models.ErrNoEmailChange)
+		checkError(t, "cancelled", resend(), value.ErrNoEmailChange)
 	})
 }
 
@@ -68,12 +69,12 @@ func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 		confirm := func(token string) error { return errOf(f.Credentials.ConfirmEmail(ctx, token, "203.0.113.9")) }
 		ended := f.emailToken(t, session, c, newEmail())
 		late := f.emailToken(t, session, c, email)
-		checkError(t, "an earlier request", confirm(ended), models.ErrMailLinkInvalid)
+		checkError(t, "an earlier request", confirm(ended), value.ErrMailLinkInvalid)
 		f.clock.Advance(30 * time.Minute)
-		checkError(t, "after 30 minutes", confirm(late), models.ErrMailLinkInvalid)
+		checkError(t, "after 30 minutes", confirm(late), value.ErrMailLinkInvalid)
 		token := f.emailToken(t, session, c, email)
-		signIn(t, f.Store, email, password, address(1), models.ErrWrongCredentials)
-		checkError(t, "as a link to set a password", errOf(f.Credentials.UsePasswordReset(ctx, token, newPassword, browser)), models.ErrMailLinkInvalid)
+		signIn(t, f.Store, email, password, address(1), value.ErrWrongCredentials)
+		checkError(t, "as a link to set a password", errOf(f.Credentials.UsePasswordReset(ctx, token, newPassword, browser)), value.ErrMailLinkInvalid)
 		if got, err := f.Credentials.NewEmail(ctx, token); err != nil || got != email {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -85,7 +86,7 @@ func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 			t.Errorf("%d of 4 clients used the link, errors %v", used, errs)
 		}
 		signIn(t, f.Store, email, password, address(1), nil)
-		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrWrongCredentials)
 		changed := f.recorded(t, c, models.ActionEmailChanged)
 		if len(changed) != 1 || changed[0].ActorName != email || changed[0].Label != email || changed[0].FormerLabel != c.user.Email {
 			t.Errorf("recorded %+v", changed)
@@ -126,13 +127,13 @@ func TestRequestForANewEmailEnds(t *testing.T) {
 			session := f.signedIn(t, c)
 			token := f.emailToken(t, session, c, email)
 			must(t, end(c, session, email))
-			checkError(t, name, errOf(f.Credentials.ConfirmEmail(ctx, token, "")), models.ErrMailLinkInvalid)
+			checkError(t, name, errOf(f.Credentials.ConfirmEmail(ctx, token, "")), value.ErrMailLinkInvalid)
 			// Nor is a link sent.
 			c = f.customer(t)
 			session = f.signedIn(t, c)
 			must(t, f.Credentials.RequestEmailChange(ctx, session, password, email, c.actor))
 			must(t, end(c, session, email))
-			if mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail) {
+			if mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, value.ErrNoMail) {
 				t.Errorf("%s: a mail to %s, %v", name, mail.Recipient, err)
 			}
 		}
@@ -151,7 +152,7 @@ func TestResetLinkForAnOldEmailEndsWithAConcurrentChange(t *testing.T) {
 		changing := f.WithQueryHook(&afterDelete{table: "password_reset_links", do: func() {
 			sending.Go(func() {
 				mail, token, err := f.Outbox.Claim(ctx)
-				if !errors.Is(err, models.ErrNoMail) {
+				if !errors.Is(err, value.ErrNoMail) {
 					t.Errorf("a mail to %q with the token %q is sent: %v", mail.Recipient, token, err)
 				}
 			})
@@ -196,7 +197,7 @@ func TestOneOfTwoUsersGetsTheEmail(t *testing.T) {
 		done, errs := atOnce(2, func(i int) error {
 			return errOf(f.Credentials.ConfirmEmail(t.Context(), tokens[i], ""))
 		})
-		if done != 1 || !errors.Is(errs[0], models.ErrEmailTaken) {
+		if done != 1 || !errors.Is(errs[0], value.ErrEmailTaken) {
 			t.Errorf("%d of 2 users got the email, errors %v", done, errs)
 		}
 	})

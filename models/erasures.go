@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"portal/models/value"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (e *Erasures) FinishSoon() {
 }
 
 // BeginAccount begins the erasure of an account, which must be disabled. From then on it is not
-// found. The error may be [ErrAccountNotFound] or [ErrAccountEnabled].
+// found. The error may be [value.ErrAccountNotFound] or [value.ErrAccountEnabled].
 func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
 	return e.db.InTx(ctx, "erase account", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, id); err != nil {
@@ -53,14 +54,14 @@ func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
 			return err
 		}
 		if account.DisabledAt == nil {
-			return ErrAccountEnabled
+			return value.ErrAccountEnabled
 		}
 		return e.begin(ctx, tx, erasure{ID: id, AccountID: id})
 	})
 }
 
 // BeginUser begins the erasure of one of the account's users, who is removed if that has not
-// happened. The user's keys stay. The error may be [ErrUserNotFound] or [ErrLastOwner].
+// happened. The user's keys stay. The error may be [value.ErrUserNotFound] or [value.ErrLastOwner].
 func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return e.db.InTx(ctx, "erase user", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -102,28 +103,28 @@ func (e *Erasures) ErasedAt(ctx context.Context, id uuid.UUID) (at *time.Time, e
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return &row.ErasedAt, failed("find an erasure", err)
+	return &row.ErasedAt, value.Failed("find an erasure", err)
 }
 
 // FindUser returns the user with this email, also a removed one or one whose erasure has begun but
-// not ended, or with this id, also an erased one, or [ErrUserNotFound].
+// not ended, or with this id, also an erased one, or [value.ErrUserNotFound].
 func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
-	if id, ok := ParseID(email); ok {
+	if id, ok := value.ParseID(email); ok {
 		return findUser(ctx, e.db, "u.id = ?", id)
 	}
 	user, err := e.people.FindByEmail(ctx, email)
-	if !errors.Is(err, ErrUserNotFound) {
+	if !errors.Is(err, value.ErrUserNotFound) {
 		return user, err
 	}
-	hash := string(HashEmail(email))
-	for page := (Page{Limit: maintenanceBatch}); ; {
+	hash := string(value.HashEmail(email))
+	for page := (value.Page{Limit: value.MaintenanceBatch}); ; {
 		removed := []User{}
-		if err := page.byID(selectUsers(e.db, &removed)).Where("u.removed_at IS NOT NULL").Scan(ctx); err != nil {
-			return User{}, failed("find a removed user", err)
+		if err := page.ByID(selectUsers(e.db, &removed)).Where("u.removed_at IS NOT NULL").Scan(ctx); err != nil {
+			return User{}, value.Failed("find a removed user", err)
 		}
-		list := cut(removed, page)
+		list := value.Cut(removed, page)
 		for _, user := range list.Items {
-			if string(HashEmail(user.Email)) == hash {
+			if string(value.HashEmail(user.Email)) == hash {
 				return user, nil
 			}
 		}
@@ -138,16 +139,16 @@ func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 func (e *Erasures) findBegun(ctx context.Context, hash string) (User, error) {
 	var begun []erasure
 	if err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").Scan(ctx); err != nil {
-		return User{}, failed("list erasures", err)
+		return User{}, value.Failed("list erasures", err)
 	}
 	for _, row := range begun {
 		for email := range strings.SplitSeq(row.Emails, "\n") {
-			if string(HashEmail(email)) == hash {
+			if string(value.HashEmail(email)) == hash {
 				return User{ID: row.ID, AccountID: row.AccountID}, nil
 			}
 		}
 	}
-	return User{}, ErrUserNotFound
+	return User{}, value.ErrUserNotFound
 }
 
 // Finish finishes all erasures that have begun. If it is called again before it has returned, the
@@ -160,9 +161,9 @@ func (e *Erasures) Finish(ctx context.Context) error {
 		return ctx.Err()
 	}
 	var begun []erasure
-	err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").OrderExpr("id").Limit(maintenanceBatch).Scan(ctx)
+	err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").OrderExpr("id").Limit(value.MaintenanceBatch).Scan(ctx)
 	if err != nil {
-		return failed("list erasures", err)
+		return value.Failed("list erasures", err)
 	}
 	var errs []error
 	done := begun[:0]
@@ -178,15 +179,15 @@ func (e *Erasures) Finish(ctx context.Context) error {
 		if err == nil {
 			done = append(done, row)
 		}
-		errs = append(errs, failed("finish an erasure", err))
+		errs = append(errs, value.Failed("finish an erasure", err))
 	}
 	if len(done) > 0 {
 		if err := e.db.truncateLog(ctx); err != nil {
-			return errors.Join(append(errs, failed("empty the log of the database after an erasure", err))...)
+			return errors.Join(append(errs, value.Failed("empty the log of the database after an erasure", err))...)
 		}
 	}
 	for _, row := range done {
-		errs = append(errs, failed("finish an erasure", e.update(ctx, row, "finished_at = ?", e.db.Now())))
+		errs = append(errs, value.Failed("finish an erasure", e.update(ctx, row, "finished_at = ?", e.db.Now())))
 	}
 	return errors.Join(errs...)
 }
@@ -205,7 +206,7 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 		if err := e.deleteRows(ctx, bun.List(ids), ofKeys...); err != nil {
 			return err
 		}
-		for batch := range slices.Chunk(ids, writeBatch) {
+		for batch := range slices.Chunk(ids, value.WriteBatch) {
 			if err := e.deleteKeys(ctx, batch); err != nil {
 				return err
 			}
@@ -279,7 +280,7 @@ func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
 func (e *Erasures) deleteUsers(ctx context.Context, users []User) error {
 	var hashes [][]byte
 	for _, user := range users {
-		hashes = append(append(hashes, user.EmailHash), emailHashes(user.Email)...)
+		hashes = append(append(hashes, user.EmailHash), value.EmailHashes(user.Email)...)
 	}
 	if err := e.deleteHashed(ctx, hashes); err != nil {
 		return err
@@ -318,7 +319,7 @@ func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID) (n
 	rows := expiredRows{table: "activities", key: "id", where: "account_id = ?", args: []any{accountID}}
 	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx Tx) error {
 		return tx.erasing(ctx, accountID, func() error {
-			n, err = affected(rows.deleteBatch(e.db, tx, waits).Exec(ctx))
+			n, err = value.Affected(rows.deleteBatch(e.db, tx, waits).Exec(ctx))
 			return err
 		})
 	})
@@ -377,7 +378,7 @@ func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, ema
 	}
 	var hashes [][]byte
 	for _, email := range emails {
-		hashes = append(hashes, emailHashes(email)...)
+		hashes = append(hashes, value.EmailHashes(email)...)
 	}
 	for _, rows := range []expiredRows{
 		{table: "invitations", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},
@@ -415,7 +416,7 @@ func (e *Erasures) collectEmails(ctx context.Context, row erasure) ([]string, er
 // replaceNames replaces the emails in the names and notes that the account's users have chosen.
 func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
 	account, err := findAccount(ctx, e.db, accountID)
-	if errors.Is(err, ErrAccountNotFound) {
+	if errors.Is(err, value.ErrAccountNotFound) {
 		return nil // the account is being erased too
 	}
 	if err == nil && emails.replaceIn(&account.Name) {
@@ -430,7 +431,7 @@ func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails
 
 // rewrite writes these columns of the account's rows that change has changed, in short transactions
 // with a pause for other writers.
-func rewrite[T entry](ctx context.Context, db *DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
+func rewrite[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
 	return eachPage(ctx, db, accountID, func(rows []T) error {
 		var ids []uuid.UUID
 		for _, row := range rows {
@@ -438,7 +439,7 @@ func rewrite[T entry](ctx context.Context, db *DB, accountID uuid.UUID, change f
 				ids = append(ids, row.EntryID())
 			}
 		}
-		batches := slices.Collect(slices.Chunk(ids, writeBatch))
+		batches := slices.Collect(slices.Chunk(ids, value.WriteBatch))
 		return inBatches(ctx, func() (int64, error) {
 			if len(batches) == 0 {
 				return 0, nil
@@ -452,7 +453,7 @@ func rewrite[T entry](ctx context.Context, db *DB, accountID uuid.UUID, change f
 
 // rewriteRows reads rows again, because users or another erasure may have changed them, and writes
 // what change makes of them.
-func rewriteRows[T entry](ctx context.Context, db *DB, accountID uuid.UUID, ids []uuid.UUID, change func(*T) bool, columns []string) error {
+func rewriteRows[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID, ids []uuid.UUID, change func(*T) bool, columns []string) error {
 	return db.InTx(ctx, "erase a user from texts", func(ctx context.Context, tx Tx) error {
 		return tx.erasing(ctx, accountID, func() error {
 			var rows []T
@@ -471,16 +472,16 @@ func rewriteRows[T entry](ctx context.Context, db *DB, accountID uuid.UUID, ids 
 }
 
 // eachPage calls visit with the rows of an account, page by page.
-func eachPage[T entry](ctx context.Context, db *DB, accountID uuid.UUID, visit func([]T) error) error {
-	for page := (Page{Limit: maintenanceBatch}); ; {
+func eachPage[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID, visit func([]T) error) error {
+	for page := (value.Page{Limit: value.MaintenanceBatch}); ; {
 		rows := []T{}
 		limited, cancel := context.WithTimeout(ctx, db.timeout)
-		err := page.byID(db.NewSelect().Model(&rows)).Where("?TableAlias.account_id = ?", accountID).Scan(limited)
+		err := page.ByID(db.NewSelect().Model(&rows)).Where("?TableAlias.account_id = ?", accountID).Scan(limited)
 		cancel()
 		if err != nil {
 			return err
 		}
-		list := cut(rows, page)
+		list := value.Cut(rows, page)
 		if err := visit(list.Items); err != nil || list.Next == uuid.Nil {
 			return err
 		}
@@ -488,7 +489,7 @@ func eachPage[T entry](ctx context.Context, db *DB, accountID uuid.UUID, visit f
 	}
 }
 
-func idsOf[T entry](rows []T) (ids []uuid.UUID) {
+func idsOf[T value.Entry](rows []T) (ids []uuid.UUID) {
 	for _, row := range rows {
 		ids = append(ids, row.EntryID())
 	}

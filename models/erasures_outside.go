@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"net/url"
+	"portal/models/value"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // replaceReasons replaces the emails in the reasons of refused exchanges of the account's keys.
 func (e *Erasures) replaceReasons(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
 	return eachPage(ctx, e.db, accountID, func(keys []Key) error {
-		for batch := range slices.Chunk(idsOf(keys), writeBatch) {
+		for batch := range slices.Chunk(idsOf(keys), value.WriteBatch) {
 			err := e.db.InTx(ctx, "erase a user from exchanges", func(ctx context.Context, tx Tx) error {
 				var found []Exchange
 				err := tx.NewSelect().Model(&found).Where("api_key_id IN (?) AND reason <> ''", bun.List(batch)).Scan(ctx)
@@ -96,7 +97,7 @@ func (e *Erasures) eraseResponses(ctx context.Context, endpointID uuid.UUID, row
 				changed = append(changed, one.Delivery)
 			}
 		}
-		for batch := range slices.Chunk(changed, writeBatch) {
+		for batch := range slices.Chunk(changed, value.WriteBatch) {
 			if err := e.writeResponses(ctx, batch); err != nil {
 				return err
 			}
@@ -112,7 +113,7 @@ func (e *Erasures) responses(ctx context.Context, last Delivery, userID uuid.UUI
 		ColumnExpr("activity.id IS NOT NULL AS own").
 		Join("LEFT JOIN activities AS activity ON activity.id = delivery.event_id AND (activity.actor_id = ?0 OR activity.subject_id = ?0)", userID).
 		Where("delivery.endpoint_id = ? AND (delivery.event_id, delivery.event) > (?, ?)", last.EndpointID, last.EventID, last.Event).
-		OrderExpr("delivery.event_id, delivery.event").Limit(maintenanceBatch).Scan(ctx)
+		OrderExpr("delivery.event_id, delivery.event").Limit(value.MaintenanceBatch).Scan(ctx)
 	return page, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/usage"
+	"portal/models/value"
 )
 
 // leftovers is an account whose key and agent are still in the memory of instances.
@@ -33,7 +34,7 @@ func (l leftovers) remember(s *models.Store) {
 	from := usage.NewSource(netip.MustParseAddr(evesAddress), "curl")
 	now := l.key.CreatedAt
 	s.Keys.AddUsage(l.key, from, now, 2, 1)
-	s.Keys.AddUsage(l.key, from, now.Add(models.Day), 1, 0) // moves the counts of the hour before
+	s.Keys.AddUsage(l.key, from, now.Add(value.Day), 1, 0) // moves the counts of the hour before
 	s.Agents.Used(l.ID, l.agent.ID, l.key.ID)
 	s.API.NoteRefusal(models.Principal{AccountID: l.ID, KeyID: l.key.ID}, models.Refusal{Reason: "address", Route: "GET /api/agents", From: from})
 }

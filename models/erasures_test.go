@@ -17,6 +17,7 @@ import (
 	"portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/usage"
+	"portal/models/value"
 )
 
 func TestEveryColumnHasAFate(t *testing.T) {
@@ -125,9 +126,9 @@ func TestUserIsErased(t *testing.T) {
 		if found := f.holds(t, traces); len(found) != len(traces) {
 			t.Errorf("before the erasure the database holds only %q", found)
 		}
-		checkError(t, "the last owner", f.Erasures.BeginUser(ctx, c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
-		checkError(t, "of another account", f.Erasures.BeginUser(ctx, other.ID, eve.ID, models.Operator()), models.ErrUserNotFound)
-		checkError(t, "unknown", errOf(f.Erasures.FindUser(ctx, "nobody@example.org")), models.ErrUserNotFound)
+		checkError(t, "the last owner", f.Erasures.BeginUser(ctx, c.ID, c.user.ID, models.Operator()), value.ErrLastOwner)
+		checkError(t, "of another account", f.Erasures.BeginUser(ctx, other.ID, eve.ID, models.Operator()), value.ErrUserNotFound)
+		checkError(t, "unknown", errOf(f.Erasures.FindUser(ctx, "nobody@example.org")), value.ErrUserNotFound)
 		kept := len(f.activities(t, c))
 		must(t, f.People.Remove(ctx, c.ID, eve.ID, models.Operator()))
 		found := modelstest.Value(f.Erasures.FindUser(ctx, "EVE.new@example.org"))(t)
@@ -157,7 +158,7 @@ func TestUserIsErased(t *testing.T) {
 		if erased < 4 || foreign < 2 {
 			t.Errorf("%d activities of the erased user, %d of the owner with an address: %+v", erased, foreign, activities)
 		}
-		key := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{Limit: 1}))(t).Items[0]
+		key := modelstest.Value(f.Keys.Revoked(ctx, c.ID, value.Page{Limit: 1}))(t).Items[0]
 		if key.Label != models.ErasedName+", her key" || key.RevocationReason != models.ErasedName+". She left. Ask steve@example.org." {
 			t.Errorf("key %+v", key)
 		}
@@ -207,7 +208,7 @@ func TestAccountIsErased(t *testing.T) {
 		f.twoSteps(t, c)
 		f.invite(t, c, "pending@example.org", models.RoleMember)
 		f.key(t, other)
-		checkError(t, "enabled", f.Erasures.BeginAccount(ctx, c.ID), models.ErrAccountEnabled)
+		checkError(t, "enabled", f.Erasures.BeginAccount(ctx, c.ID), value.ErrAccountEnabled)
 		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
 		before := f.activities(t, other)
 		must(t, f.Erasures.BeginAccount(ctx, c.ID))
@@ -215,7 +216,7 @@ func TestAccountIsErased(t *testing.T) {
 			"find": errOf(f.Accounts.Find(ctx, c.ID)), "erase": f.Erasures.BeginAccount(ctx, c.ID),
 			"enable": f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()),
 		} {
-			checkError(t, name, err, models.ErrAccountNotFound)
+			checkError(t, name, err, value.ErrAccountNotFound)
 		}
 		must(t, f.Erasures.Finish(ctx))
 		must(t, f.Erasures.Finish(ctx))
@@ -283,7 +284,7 @@ func TestErasureWaitsForLockedRows(t *testing.T) {
 	f.awaitLock(t, finished)
 	must(t, other.Rollback())
 	must(t, <-finished)
-	checkError(t, "an erased account", errOf(f.Accounts.Find(ctx, c.ID)), models.ErrAccountNotFound)
+	checkError(t, "an erased account", errOf(f.Accounts.Find(ctx, c.ID)), value.ErrAccountNotFound)
 }
 
 // awaitLock returns when an erasure waits for a lock or has finished, and returns how many wait.

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"crypto/sha256"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,17 +17,17 @@ func (k *Keys) Exchanges(ctx context.Context, accountID, keyID uuid.UUID) ([]Exc
 	err := k.db.NewSelect().Model(&found).
 		Join("JOIN api_keys AS api_key ON api_key.id = exchange.api_key_id AND api_key.account_id = ?", accountID).
 		Where("exchange.api_key_id = ?", keyID).OrderExpr("exchange.id DESC").Limit(MaxExchanges).Scan(ctx)
-	return found, failed("list exchanges", err)
+	return found, value.Failed("list exchanges", err)
 }
 
 // WorkloadKey returns the active key without a secret that has this id. If there is none, or its
-// account is disabled, the error is [ErrKeyUnknown].
+// account is disabled, the error is [value.ErrKeyUnknown].
 func (a *API) WorkloadKey(ctx context.Context, id uuid.UUID) (key Key, err error) {
 	query := a.db.api.NewSelect().Model(&key).Join("JOIN accounts AS a ON a.id = api_key.account_id AND a.disabled_at IS NULL").
 		Where("api_key.id = ? AND api_key.credential = ?", id, CredentialWorkload).
 		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", a.db.clock())
 	if err := a.db.onPrimary(query).Scan(ctx); err != nil {
-		return Key{}, notFound("find the API key of a workload", err, ErrKeyUnknown)
+		return Key{}, value.NotFound("find the API key of a workload", err, value.ErrKeyUnknown)
 	}
 	return key, nil
 }
@@ -44,7 +45,7 @@ type Subject struct {
 // Exchange records the exchange of a token for an access token of the key, pins the claims of a
 // first one, and remembers a token that is accepted once. It returns why the token is refused, or
 // "". A refused token stays unused. If the key has ended or its rule has changed since it was read,
-// the error is [ErrKeyUnknown].
+// the error is [value.ErrKeyUnknown].
 func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, err error) {
 	err = a.db.InTx(ctx, "exchange a token", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccountsTable(ctx, key.AccountID); err != nil {
@@ -55,7 +56,7 @@ func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, 
 			Where("id = ? AND trust_version = ? AND revoked_at IS NULL", key.ID, key.TrustVersion)
 		err := a.db.locked(query, "NO KEY UPDATE").Scan(ctx)
 		if err != nil {
-			return notFound("lock the API key of a workload", err, ErrKeyUnknown)
+			return value.NotFound("lock the API key of a workload", err, value.ErrKeyUnknown)
 		}
 		if reason = s.Check(current.TrustPins); reason == "" {
 			reason, err = s.use(ctx, tx, key)
@@ -78,7 +79,7 @@ func (a *API) UsedBefore(ctx context.Context, key Key, s Subject) (used bool, er
 		return false, nil
 	}
 	used, err = a.db.onPrimary(a.db.api.NewSelect().Model((*usedToken)(nil)).Where("token_hash = ?", s.hash(key))).Exists(ctx)
-	return used, failed("look up a used token", err)
+	return used, value.Failed("look up a used token", err)
 }
 
 // hash returns the hash of a token for the key that is accepted once. If the public keys of its
@@ -99,7 +100,7 @@ func (s Subject) use(ctx context.Context, tx Tx, key Key) (reason string, err er
 	if s.ID == "" {
 		return "", nil
 	}
-	n, err := affected(tx.NewInsert().Model(&usedToken{TokenHash: s.hash(key), ExpiresAt: s.ExpiresAt}).On("CONFLICT DO NOTHING").Exec(ctx))
+	n, err := value.Affected(tx.NewInsert().Model(&usedToken{TokenHash: s.hash(key), ExpiresAt: s.ExpiresAt}).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && n == 0 {
 		reason = "the token was used before"
 	}
@@ -117,7 +118,7 @@ type usedToken struct {
 // recordExchange adds an exchange to those of its key and deletes the oldest ones beyond the limit,
 // in a transaction that has locked the key.
 func recordExchange(ctx context.Context, tx Tx, e Exchange) error {
-	e.ID, e.At = newID(), tx.Now()
+	e.ID, e.At = value.NewID(), tx.Now()
 	if err := tx.Insert(ctx, &e); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -18,7 +19,7 @@ type Figures struct {
 	LastBackup time.Time // when the newest recorded backup began; zero: never
 }
 
-// Figures reads the figures. The error may be [ErrUnavailable].
+// Figures reads the figures. The error may be [value.ErrUnavailable].
 func (s *Store) Figures(ctx context.Context) (f Figures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
@@ -38,17 +39,17 @@ func (s *Store) Figures(ctx context.Context) (f Figures, err error) {
 		// an index.
 		TableExpr("(?) AS keys", s.db.NewSelect().Table("api_keys").
 			ColumnExpr(active+") AS active", now).
-			ColumnExpr(active+" AND expires_at <= ?) AS expiring", now, now.Add(7*Day))).
+			ColumnExpr(active+" AND expires_at <= ?) AS expiring", now, now.Add(7*value.Day))).
 		Scan(ctx, &f.Accounts, &f.ActiveKeys, &f.ExpiringKeys, &f.DatabaseSize, &backup)
 	if err != nil {
-		return Figures{}, failed("read the figures", err)
+		return Figures{}, value.Failed("read the figures", err)
 	}
 	f.LastBackup = backup.Time
 	if isPostgres(s.db) {
 		before := s.db.Now()
 		database, err := postgresNow(ctx, s.db)
 		if err != nil {
-			return Figures{}, failed("read the time of the database", err)
+			return Figures{}, value.Failed("read the time of the database", err)
 		}
 		// On average, the database answers in the middle.
 		f.ClockAhead = before.Add(s.db.Now().Sub(before) / 2).Sub(database)
@@ -72,7 +73,7 @@ type Backlog struct {
 	Failing Waiting
 }
 
-// Backlog reads the backlog. The error may be [ErrUnavailable].
+// Backlog reads the backlog. The error may be [value.ErrUnavailable].
 func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
@@ -91,7 +92,7 @@ func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
 	} {
 		var since bun.NullTime
 		if err := queue.query.Scan(ctx, &queue.into.Count, &since); err != nil {
-			return Backlog{}, failed("read the backlog", err)
+			return Backlog{}, value.Failed("read the backlog", err)
 		}
 		queue.into.Since = since.Time
 	}

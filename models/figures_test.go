@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestFigures(t *testing.T) {
@@ -15,9 +16,9 @@ func TestFigures(t *testing.T) {
 		f.customer(t)
 		revoked, _ := f.key(t, c)
 		f.revoke(t, revoked)
-		for _, expiry := range []time.Duration{-time.Hour, time.Hour, 8 * models.Day} {
+		for _, expiry := range []time.Duration{-time.Hour, time.Hour, 8 * value.Day} {
 			key, _ := f.key(t, c)
-			f.exec(t, "UPDATE api_keys SET expires_at = ?, lifetime = ? WHERE id = ?", f.clock.Now().Add(expiry), 30*models.Day, key.ID)
+			f.exec(t, "UPDATE api_keys SET expires_at = ?, lifetime = ? WHERE id = ?", f.clock.Now().Add(expiry), 30*value.Day, key.ID)
 		}
 		f.key(t, c)
 		before := modelstest.Value(f.Figures(t.Context()))(t)
@@ -42,7 +43,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("the last backup began at %s, want %s", after.LastBackup, began)
 		}
 		f.exec(t, "ALTER TABLE accounts RENAME TO gone")
-		if _, err := f.Figures(t.Context()); err == nil || errors.Is(err, models.ErrUnavailable) {
+		if _, err := f.Figures(t.Context()); err == nil || errors.Is(err, value.ErrUnavailable) {
 			t.Errorf("without a table: %v", err)
 		}
 	})
@@ -65,7 +66,7 @@ func TestBacklog(t *testing.T) {
 				endpoint, newID(), c.ID, now.Add(-since), now)
 			// Neither waits nor fails.
 			f.exec(t, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at) VALUES (?, ?, 'test', ?, ?)",
-				endpoint, newID(), c.ID, now.Add(-models.Day))
+				endpoint, newID(), c.ID, now.Add(-value.Day))
 			if i == 0 {
 				f.exec(t, "UPDATE webhook_endpoints SET disabled_at = ?", now)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // password is the password of every customer of a fixture.
@@ -112,7 +113,7 @@ func (f *fixture) customer(t *testing.T) customer {
 	account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
 	email := "Ada." + account.ID.String() + "@Example.com"
 	user := models.User{
-		ID: newID(), AccountID: account.ID, Email: email, EmailHash: models.HashEmail(email), EmailProvenAt: &account.CreatedAt,
+		ID: newID(), AccountID: account.ID, Email: email, EmailHash: value.HashEmail(email), EmailProvenAt: &account.CreatedAt,
 		PasswordHash: cheapHash(password), Role: models.RoleOwner, CreatedAt: f.clock.Now(),
 	}
 	for _, model := range []any{&account, &user} {
@@ -190,7 +191,7 @@ func checkErrors(t testing.TB, name string, errs []error, want error) {
 // checkInvalid fails the test unless err, of the call with this name, is about this field.
 func checkInvalid(t testing.TB, name string, err error, field string) {
 	t.Helper()
-	invalid, ok := errors.AsType[*models.InvalidError](err)
+	invalid, ok := errors.AsType[*value.InvalidError](err)
 	if !ok || invalid.Field != field || invalid.Message == "" {
 		t.Errorf("%s: %v, want an error for the field %s", name, err, field)
 	}

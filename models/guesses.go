@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"portal/models/value"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,12 +52,14 @@ func signInSubject(kind, value string) subject {
 }
 
 // emailSubject is the subject that the wrong passwords for an email count for, of all clients.
-func emailSubject(email string) subject { return signInSubject("email", string(HashEmail(email))) }
+func emailSubject(email string) subject {
+	return signInSubject("email", string(value.HashEmail(email)))
+}
 
 // times returns the subject with another factor.
 func (s subject) times(factor int) subject { return subject{s.hash, factor} }
 
-// check returns a [*SignInLimitError] if one of the subjects has reached its limit.
+// check returns a [*value.SignInLimitError] if one of the subjects has reached its limit.
 func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) error {
 	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
@@ -68,11 +71,11 @@ func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) err
 			Where("subject = ? AND at > ?", subject.hash, now.Add(-signInWindow)).
 			OrderExpr("at DESC").Limit(int64(limit)).Scan(ctx, &recent)
 		if err != nil {
-			return failed("count wrong passwords", err)
+			return value.Failed("count wrong passwords", err)
 		}
 		if len(recent) == limit {
 			// The next guess is possible when the oldest of these leaves the window.
-			return &SignInLimitError{RetryAfter: recent[limit-1].Add(signInWindow).Sub(now)}
+			return &value.SignInLimitError{RetryAfter: recent[limit-1].Add(signInWindow).Sub(now)}
 		}
 	}
 	return nil
@@ -92,14 +95,14 @@ func lockSubjects(ctx context.Context, tx Tx, subjects []subject) error {
 
 // rightPasswords is the subject that a user's right passwords count for.
 func rightPasswords(email string) []subject {
-	return []subject{signInSubject("right", string(HashEmail(email))).times(3)}
+	return []subject{signInSubject("right", string(value.HashEmail(email))).times(3)}
 }
 
-// checkRight returns a [*SignInLimitError] after too many right passwords of a user, because each
+// checkRight returns a [*value.SignInLimitError] after too many right passwords of a user, because each
 // costs as much as a wrong one. Their limit is three times that of wrong ones.
 func (g *guesses) checkRight(ctx context.Context, email string) error {
 	err := g.check(ctx, g.db, rightPasswords(email))
-	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
+	if limit, ok := errors.AsType[*value.SignInLimitError](err); ok {
 		limit.Right = true
 	}
 	return err
@@ -109,11 +112,11 @@ func (g *guesses) checkRight(ctx context.Context, email string) error {
 func (g *guesses) countRight(ctx context.Context, email string) error {
 	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
-	return failed("count a right password", g.insert(ctx, g.db, rightPasswords(email)))
+	return value.Failed("count a right password", g.insert(ctx, g.db, rightPasswords(email)))
 }
 
 // countWrong counts a wrong password for the subjects counted. If other instances have brought one
-// of the subjects limited to the limit in the meantime, it returns a [*SignInLimitError].
+// of the subjects limited to the limit in the meantime, it returns a [*value.SignInLimitError].
 func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) error {
 	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
@@ -129,7 +132,7 @@ func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) er
 func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []subject) error {
 	rows := make([]signInFailure, len(subjects))
 	for i, subject := range subjects {
-		rows[i] = signInFailure{ID: newID(), Subject: subject.hash, At: g.db.Now()}
+		rows[i] = signInFailure{ID: value.NewID(), Subject: subject.hash, At: g.db.Now()}
 	}
 	// A statement whose response was lost is repeated.
 	_, err := db.NewInsert().Model(&rows).On("CONFLICT (id) DO NOTHING").Exec(ctx)
@@ -137,26 +140,26 @@ func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []subject) er
 }
 
 // lockCodes lets no other transaction check a code of the user, on any instance. After too many
-// wrong codes, the error is a [*SignInLimitError].
+// wrong codes, the error is a [*value.SignInLimitError].
 func (g *guesses) lockCodes(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	subjects := codesOf(userID)
 	if err := lockSubjects(ctx, tx, subjects); err != nil {
 		return err
 	}
 	err := g.check(ctx, tx, subjects)
-	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
+	if limit, ok := errors.AsType[*value.SignInLimitError](err); ok {
 		limit.Codes = true
 	}
 	return err
 }
 
-// wrongCode counts a wrong code like a wrong password and returns [ErrWrongCode], with which the
+// wrongCode counts a wrong code like a wrong password and returns [value.ErrWrongCode], with which the
 // transaction is committed.
 func (g *guesses) wrongCode(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	if err := g.insert(ctx, tx, codesOf(userID)); err != nil {
 		return err
 	}
-	return committed(ErrWrongCode)
+	return committed(value.ErrWrongCode)
 }
 
 func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code", userID.String())} }
@@ -171,7 +174,7 @@ func (g *guesses) record(user User, actor Actor, action Action) {
 				return err
 			}
 			err := lockUser(ctx, tx, user.AccountID, user.ID)
-			if errors.Is(err, ErrWrongCredentials) {
+			if errors.Is(err, value.ErrWrongCredentials) {
 				return nil
 			}
 			if err != nil {
@@ -190,13 +193,13 @@ type refusals struct{ wrong, limited, disabled atomic.Uint64 }
 
 // count counts the outcome of a sign-in.
 func (c *refusals) count(err error) {
-	_, limited := errors.AsType[*SignInLimitError](err)
+	_, limited := errors.AsType[*value.SignInLimitError](err)
 	switch {
 	case limited:
 		c.limited.Add(1)
-	case errors.Is(err, ErrWrongCredentials), errors.Is(err, ErrWrongCode):
+	case errors.Is(err, value.ErrWrongCredentials), errors.Is(err, value.ErrWrongCode):
 		c.wrong.Add(1)
-	case errors.Is(err, ErrSignInDisabled):
+	case errors.Is(err, value.ErrSignInDisabled):
 		c.disabled.Add(1)
 	}
 }

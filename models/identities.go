@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,12 +29,12 @@ type Identity struct {
 }
 
 // FindIdentity returns the identity of one of the account's users at the issuer, or
-// [ErrIdentityNotFound].
+// [value.ErrIdentityNotFound].
 func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.UUID, issuer string) (Identity, error) {
 	var identity Identity
 	err := c.db.NewSelect().Model(&identity).Where("identity.issuer = ?", issuer).
 		Where("identity.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).Scan(ctx)
-	return identity, failed("find identity", noRows(err, ErrIdentityNotFound))
+	return identity, value.Failed("find identity", value.NoRows(err, value.ErrIdentityNotFound))
 }
 
 // WithIdentity signs in the user of an identity. If the identity is not connected, trustEmail is
@@ -42,13 +43,13 @@ func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.U
 // the user, and the passkeys and identities that are older than the proof, because another person
 // may have set them.
 //
-// If the identity has no user, the error is [ErrIdentityNotFound]. If the user with the email has
-// another identity, it is [ErrIdentityTaken]. It may also be [ErrSignInDisabled].
+// If the identity has no user, the error is [value.ErrIdentityNotFound]. If the user with the email has
+// another identity, it is [value.ErrIdentityTaken]. It may also be [value.ErrSignInDisabled].
 func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	return inTx(ctx, s.db, "sign in with an identity", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
 		if err == nil && user.Disabled {
-			err = ErrSignInDisabled
+			err = value.ErrSignInDisabled
 		}
 		if err != nil {
 			return SignedIn{}, err
@@ -70,7 +71,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 		// of the first.
 		still, err := isConnected(ctx, tx, identity, user)
 		if err == nil && !still {
-			err = ErrIdentityNotFound
+			err = value.ErrIdentityNotFound
 		}
 		return signedIn, err
 	})
@@ -81,13 +82,13 @@ func (s *SignIn) KnowsIdentity(ctx context.Context, identity Identity) (bool, er
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
 	known, err := s.db.NewSelect().Model((*Identity)(nil)).Where("issuer = ? AND subject = ?", identity.Issuer, identity.Subject).Exists(ctx)
-	return known, failed("find identity", err)
+	return known, value.Failed("find identity", err)
 }
 
 // endOlder ends what lets others sign in as a user whose email a provider has verified: the
 // password, the sessions, the links, and what was set up before the user proved the email.
 func (s *SignIn) endOlder(ctx context.Context, tx Tx, user *User, actor Actor) error {
-	if err := disabledIfWrong(lockVerified(ctx, tx, *user)); err != nil {
+	if err := value.DisabledIfWrong(lockVerified(ctx, tx, *user)); err != nil {
 		return err
 	}
 	for _, table := range []string{"passkeys", "identities"} {
@@ -108,26 +109,26 @@ func (s *SignIn) endOlder(ctx context.Context, tx Tx, user *User, actor Actor) e
 }
 
 // userOfIdentity returns the user who signs in with the identity, and whether it is connected to
-// this user already, or [ErrIdentityNotFound].
+// this user already, or [value.ErrIdentityNotFound].
 func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
 	user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.id = (SELECT user_id FROM identities WHERE issuer = ? AND subject = ?)",
 		identity.Issuer, identity.Subject)
-	if !errors.Is(err, ErrUserNotFound) {
+	if !errors.Is(err, value.ErrUserNotFound) {
 		return user, err == nil, err
 	}
 	if trustEmail && identity.EmailVerified && identity.Email != "" {
-		user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.email_hash = ? AND u.email_proven_at IS NOT NULL", storedHash(identity.Email))
+		user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.email_hash = ? AND u.email_proven_at IS NOT NULL", value.StoredHash(identity.Email))
 	}
-	if errors.Is(err, ErrUserNotFound) {
-		return User{}, false, ErrIdentityNotFound
+	if errors.Is(err, value.ErrUserNotFound) {
+		return User{}, false, value.ErrIdentityNotFound
 	}
 	return user, false, err
 }
 
 // ConnectIdentity connects an identity to the user of a session and records the activity with the
 // name of the provider. If they are connected already, it changes nothing. If the identity has
-// another user, or the user another identity of this issuer, the error is [ErrIdentityTaken]. If
-// the provider decides about accounts and does not give access to this one, it is [ErrNoAccess].
+// another user, or the user another identity of this issuer, the error is [value.ErrIdentityTaken]. If
+// the provider decides about accounts and does not give access to this one, it is [value.ErrNoAccess].
 func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
 	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
@@ -135,7 +136,7 @@ func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, iden
 			return err
 		}
 		if identity.Issuer == c.db.rolesFrom && (identity.Access == nil || identity.Access.AccountID != user.AccountID) {
-			return ErrNoAccess // the user could not sign in any more
+			return value.ErrNoAccess // the user could not sign in any more
 		}
 		return insertIdentity(ctx, tx, user, identity, provider, actor)
 	})
@@ -144,14 +145,14 @@ func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, iden
 // insertIdentity connects the identity to the user, whose row is locked.
 func insertIdentity(ctx context.Context, tx Tx, user User, identity Identity, provider string, actor Actor) error {
 	identity.UserID, identity.CreatedAt = user.ID, tx.Now()
-	inserted, err := affected(tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx))
+	inserted, err := value.Affected(tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err != nil {
 		return err
 	}
 	if inserted == 0 {
 		same, err := isConnected(ctx, tx, identity, user)
 		if err == nil && !same {
-			return ErrIdentityTaken
+			return value.ErrIdentityTaken
 		}
 		return err
 	}
@@ -166,7 +167,7 @@ func isConnected(ctx context.Context, tx Tx, identity Identity, user User) (bool
 // DisconnectIdentity disconnects the identity of the session's user at the issuer, ends the user's
 // other sessions, and records the activity with the name of the provider. If there is no such
 // identity, it changes nothing. If the user could not sign in any more, the error is
-// [ErrOnlySignIn], and if the provider decides about the user's access, [ErrOnlyByProvider].
+// [value.ErrOnlySignIn], and if the provider decides about the user's access, [value.ErrOnlyByProvider].
 func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
 	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
@@ -178,7 +179,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 				return err
 			}
 		}
-		deleted, err := affected(tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ? AND issuer = ?", user.ID, issuer).Exec(ctx))
+		deleted, err := value.Affected(tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ? AND issuer = ?", user.ID, issuer).Exec(ctx))
 		if err != nil || deleted == 0 {
 			return err
 		}
@@ -196,7 +197,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 }
 
 // lockUserOf locks the account and the user of a session and returns the user, or
-// [ErrSignInDisabled].
+// [value.ErrSignInDisabled].
 func lockUserOf(ctx context.Context, tx Tx, session Session) (User, error) {
 	if err := lockEnabled(ctx, tx, session.AccountID, session.UserID); err != nil {
 		return User{}, err

@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // mailedToken claims the next mail, which must be an invitation, and returns it and its token.
@@ -41,7 +42,7 @@ func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
 			f.clock.Advance(30 * time.Second)
 			mail, again := f.mailedToken(t)
 			must(t, f.Outbox.Sent(t.Context(), mail))
-			checkError(t, "link of the first attempt", errOf(f.Invitations.Find(t.Context(), mailed)), models.ErrInvitationInvalid)
+			checkError(t, "link of the first attempt", errOf(f.Invitations.Find(t.Context(), mailed)), value.ErrInvitationInvalid)
 			tokens := []string{shown, again}
 			for _, token := range tokens {
 				if found, err := f.Invitations.Find(t.Context(), token); err != nil || found.ID != invitation.ID {
@@ -54,7 +55,7 @@ func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
 			}
 			must(t, accept(t.Context(), f.Store, first, password))
 			for _, used := range []string{first, second} {
-				checkError(t, "used", accept(t.Context(), f.Store, used, password), models.ErrInvitationInvalid)
+				checkError(t, "used", accept(t.Context(), f.Store, used, password), value.ErrInvitationInvalid)
 			}
 			f.exec(t, "DELETE FROM outbox") // other mails of the new owner
 		}
@@ -70,11 +71,11 @@ func TestCancelledInvitationIsNotMailed(t *testing.T) {
 		must(t, f.Outbox.Sent(t.Context(), mail))
 		must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, sent.ID, c.actor)))
 		for _, token := range []string{shown, mailed} {
-			checkError(t, "cancelled", accept(t.Context(), f.Store, token, password), models.ErrInvitationInvalid)
+			checkError(t, "cancelled", accept(t.Context(), f.Store, token, password), value.ErrInvitationInvalid)
 		}
 		waiting, _ := f.invite(t, c, newEmail(), models.RoleMember)
 		must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, waiting.ID, c.actor)))
-		if mail, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, models.ErrNoMail) {
+		if mail, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, value.ErrNoMail) {
 			t.Errorf("%+v, %v", mail, err)
 		}
 		f.checkCount(t, 0, "SELECT count(*) FROM outbox")

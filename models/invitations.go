@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"portal/models/value"
 	"slices"
 
 	"github.com/google/uuid"
@@ -12,7 +13,7 @@ import (
 )
 
 // invitationLife is how long an invitation can be used.
-const invitationLife = 7 * Day
+const invitationLife = 7 * value.Day
 
 // Invitations let people join accounts.
 type Invitations struct {
@@ -28,20 +29,20 @@ type Invitations struct {
 // invitation. If a user of another account has the email but has never proved it, only the link in
 // the mail can be used.
 //
-// The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
-// [ErrEmailInvited], [ErrInvitationLimit] or [ErrNotOwner].
+// The error may be an [*value.InvalidError] for the field "email" or "role", [value.ErrEmailTaken],
+// [value.ErrEmailInvited], [value.ErrInvitationLimit] or [value.ErrNotOwner].
 func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email string, role Role, actor Actor) (Invitation, string, error) {
-	email, err := cleanEmail(email)
+	email, err := value.CleanEmail(email)
 	if err != nil {
 		return Invitation{}, "", err
 	}
 	if err := checkRole(role); err != nil {
 		return Invitation{}, "", err
 	}
-	token, now := newToken(), i.db.Now()
+	token, now := value.NewToken(), i.db.Now()
 	invitation := Invitation{
-		ID: newID(), AccountID: accountID, Email: email, EmailHash: HashEmail(email), Role: role,
-		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(invitationLife),
+		ID: value.NewID(), AccountID: accountID, Email: email, EmailHash: value.HashEmail(email), Role: role,
+		TokenHash: value.HashToken(token), CreatedAt: now, ExpiresAt: now.Add(invitationLife),
 	}
 	if actor.Kind == ActorUser {
 		invitation.InviterID = &actor.ID
@@ -77,13 +78,13 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err
 	}
-	user, err := findUser(ctx, tx, "u.email_hash = ?", storedHash(n.Email))
+	user, err := findUser(ctx, tx, "u.email_hash = ?", value.StoredHash(n.Email))
 	switch {
 	case err == nil && user.AccountID == n.AccountID:
-		return &InvalidError{"email", "This person is already in this account."}
+		return &value.InvalidError{Field: "email", Message: "This person is already in this account."}
 	case err == nil && user.EmailProvenAt != nil:
-		return ErrEmailTaken
-	case err != nil && !errors.Is(err, ErrUserNotFound):
+		return value.ErrEmailTaken
+	case err != nil && !errors.Is(err, value.ErrUserNotFound):
 		return err
 	}
 	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND expires_at <= ?", n.AccountID, n.CreatedAt)
@@ -92,15 +93,15 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	}
 	var pending []string
 	err = tx.NewSelect().Model((*Invitation)(nil)).Column("email").Where("account_id = ?", n.AccountID).
-		Limit(MaxInvitations).Scan(ctx, &pending)
+		Limit(value.MaxInvitations).Scan(ctx, &pending)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(pending, func(email string) bool { return bytes.Equal(HashEmail(email), n.EmailHash) }) {
-		return ErrEmailInvited
+	if slices.ContainsFunc(pending, func(email string) bool { return bytes.Equal(value.HashEmail(email), n.EmailHash) }) {
+		return value.ErrEmailInvited
 	}
-	if len(pending) >= MaxInvitations {
-		return ErrInvitationLimit
+	if len(pending) >= value.MaxInvitations {
+		return value.ErrInvitationLimit
 	}
 	return nil
 }
@@ -109,15 +110,15 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invitation, error) {
 	invitations := []Invitation{}
 	err := i.db.NewSelect().Model(&invitations).Where("account_id = ? AND expires_at > ?", accountID, i.db.Now()).
-		OrderExpr("invitation.id DESC").Limit(MaxInvitations).Scan(ctx)
-	return invitations, failed("list invitations", err)
+		OrderExpr("invitation.id DESC").Limit(value.MaxInvitations).Scan(ctx)
+	return invitations, value.Failed("list invitations", err)
 }
 
 // Renew gives one of the account's pending invitations a new link and a new expiry, and returns it
 // and the token as [Invitations.Create] does. Older links of the invitation end. The error may be
-// [ErrInvitationNotFound] or [ErrNotOwner].
+// [value.ErrInvitationNotFound] or [value.ErrNotOwner].
 func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor Actor) (invitation Invitation, token string, err error) {
-	token = newToken()
+	token = value.NewToken()
 	invitation, err = inTx(ctx, i.db, "renew invitation", func(ctx context.Context, tx Tx) (invitation Invitation, err error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return invitation, err
@@ -128,12 +129,12 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 		now := tx.Now()
 		err = tx.NewSelect().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, now).Scan(ctx)
 		if err != nil {
-			return invitation, noRows(err, ErrInvitationNotFound)
+			return invitation, value.NoRows(err, value.ErrInvitationNotFound)
 		}
 		if actor.Kind == ActorUser {
 			invitation.InviterID = &actor.ID
 		}
-		invitation.TokenHash, invitation.MailTokenHash, invitation.ExpiresAt = hashToken(token), nil, now.Add(invitationLife)
+		invitation.TokenHash, invitation.MailTokenHash, invitation.ExpiresAt = value.HashToken(token), nil, now.Add(invitationLife)
 		if err := tx.Update(ctx, &invitation, "inviter_id", "token_hash", "mail_token_hash", "expires_at"); err != nil {
 			return invitation, err
 		}
@@ -149,7 +150,7 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 }
 
 // Cancel deletes one of the account's pending invitations, returns it and records the activity. The
-// error may be [ErrInvitationNotFound] or [ErrNotOwner].
+// error may be [value.ErrInvitationNotFound] or [value.ErrNotOwner].
 func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
 	return inTx(ctx, i.db, "cancel invitation", func(ctx context.Context, tx Tx) (invitation Invitation, err error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -168,7 +169,7 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 		err = tx.NewDelete().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, tx.Now()).
 			Returning("id, email, role").Scan(ctx)
 		if err != nil {
-			return invitation, noRows(err, ErrInvitationNotFound)
+			return invitation, value.NoRows(err, value.ErrInvitationNotFound)
 		}
 		return invitation, recordActivity(ctx, tx, actor, Activity{
 			AccountID: accountID, Action: ActionInvitationCancelled, SubjectID: &id, Label: invitation.Email,
@@ -177,11 +178,11 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 }
 
 // Find returns the pending invitation with this token, of either link. The error may be
-// [ErrInvitationInvalid] or [ErrSignInDisabled]. If the row of an expired invitation is still
-// there, the error is [ErrInvitationExpired].
+// [value.ErrInvitationInvalid] or [value.ErrSignInDisabled]. If the row of an expired invitation is still
+// there, the error is [value.ErrInvitationExpired].
 func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
 	invitation, err := i.findByToken(ctx, i.db, token)
-	return invitation, failed("find invitation", err)
+	return invitation, value.Failed("find invitation", err)
 }
 
 func (i *Invitations) findByToken(ctx context.Context, db bun.IDB, token string) (Invitation, error) {
@@ -191,17 +192,17 @@ func (i *Invitations) findByToken(ctx context.Context, db bun.IDB, token string)
 		ColumnExpr("COALESCE(inviter.email, '') AS inviter").
 		Join("JOIN accounts AS a ON a.id = invitation.account_id").
 		Join("LEFT JOIN users AS inviter ON inviter.id = invitation.inviter_id AND inviter.removed_at IS NULL").
-		Where("invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0", hashToken(token)).
+		Where("invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0", value.HashToken(token)).
 		Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return Invitation{}, ErrInvitationInvalid
+		return Invitation{}, value.ErrInvitationInvalid
 	case err != nil:
 		return Invitation{}, err
 	case !invitation.ExpiresAt.After(i.db.Now()):
-		return Invitation{}, ErrInvitationExpired
+		return Invitation{}, value.ErrInvitationExpired
 	case invitation.Disabled:
-		return Invitation{}, ErrSignInDisabled
+		return Invitation{}, value.ErrSignInDisabled
 	}
 	return invitation, nil
 }
@@ -230,10 +231,10 @@ func queueInvitation(ctx context.Context, tx Tx, n Invitation, activityID uuid.U
 // an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended,
 // the token is empty.
 func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string, err error) {
-	token = newToken()
+	token = value.NewToken()
 	subject := tx.NewSelect().Model((*Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
 	var invitation Invitation
-	err = tx.NewUpdate().Model(&invitation).Set("mail_token_hash = ?", hashToken(token)).
+	err = tx.NewUpdate().Model(&invitation).Set("mail_token_hash = ?", value.HashToken(token)).
 		Where("id = (?)", subject).Where("expires_at > ?", tx.Now()).Returning("role, expires_at").Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
@@ -245,14 +246,14 @@ func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string,
 // Accept adds the person with the invitation's token to the account, with a password, deletes the
 // invitation, records the activity, and signs the new user in. Accept sets its own deadlines.
 //
-// If the password breaks a rule, the error is an [*InvalidError] for the field "password". After
-// too many wrong tokens from the client's network it is a [*SignInLimitError]. If a user has the
-// email it is [ErrEmailTaken], unless the token is that of the mail and the user has never proved
+// If the password breaks a rule, the error is an [*value.InvalidError] for the field "password". After
+// too many wrong tokens from the client's network it is a [*value.SignInLimitError]. If a user has the
+// email it is [value.ErrEmailTaken], unless the token is that of the mail and the user has never proved
 // the email. Then that user gets another one; see [Tx.freeEmail]. Otherwise it may be
-// [ErrInvitationInvalid] or [ErrSignInDisabled].
+// [value.ErrInvitationInvalid] or [value.ErrSignInDisabled].
 func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (SignedIn, error) {
 	if i.passwords.off {
-		return SignedIn{}, ErrPasswordsOff
+		return SignedIn{}, value.ErrPasswordsOff
 	}
 	invitation, err := i.findLimited(ctx, token, client)
 	if err != nil {
@@ -273,11 +274,11 @@ func (i *Invitations) Accept(ctx context.Context, token, password string, client
 // AcceptWithIdentity is [Invitations.Accept] for a person without a password, whose identity it
 // connects, also if its email is not the invitation's. With trustEmail, an email of the invitation
 // that the provider has verified is proven, as by the mail. If the identity has a user, the error
-// is [ErrIdentityTaken].
+// is [value.ErrIdentityTaken].
 func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	var verified []byte
 	if trustEmail && identity.EmailVerified {
-		verified = HashEmail(identity.Email)
+		verified = value.HashEmail(identity.Email)
 	}
 	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		signedIn, err := i.join(ctx, tx, token, i.passwords.hasher.Absent(), verified, client)
@@ -292,14 +293,14 @@ func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, iden
 // findLimited is [Invitations.Find] with a limit on wrong tokens from one network, and with its own
 // deadlines.
 func (i *Invitations) findLimited(ctx context.Context, token string, client Client) (Invitation, error) {
-	subject := []subject{signInSubject("invitation", network(client.Address))}
+	subject := []subject{signInSubject("invitation", value.Network(client.Address))}
 	if err := i.guesses.check(ctx, i.db, subject); err != nil {
 		return Invitation{}, err
 	}
 	ctxDB, cancel := context.WithTimeout(ctx, i.db.timeout)
 	defer cancel()
 	invitation, err := i.Find(ctxDB, token)
-	if errors.Is(err, ErrInvitationInvalid) {
+	if errors.Is(err, value.ErrInvitationInvalid) {
 		if err := i.guesses.countWrong(ctx, subject, subject); err != nil {
 			return Invitation{}, err
 		}
@@ -318,14 +319,14 @@ func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash strin
 	// Every transaction locks the account before other rows. So the inviter cannot be removed
 	// meanwhile, which would delete the invitation.
 	if err := lockEnabledAccount(ctx, tx, invitation.AccountID); err != nil {
-		return SignedIn{}, disabledIfWrong(err)
+		return SignedIn{}, value.DisabledIfWrong(err)
 	}
 	result, err := tx.NewDelete().Model((*Invitation)(nil)).Where("id = ?", invitation.ID).Exec(ctx)
-	if err := unlessAffected(result, err, ErrInvitationInvalid); err != nil {
+	if err := value.UnlessAffected(result, err, value.ErrInvitationInvalid); err != nil {
 		return SignedIn{}, err
 	}
 	joining := User{AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role}
-	if bytes.Equal(invitation.MailTokenHash, hashToken(token)) || bytes.Equal(HashEmail(invitation.Email), verified) {
+	if bytes.Equal(invitation.MailTokenHash, value.HashToken(token)) || bytes.Equal(value.HashEmail(invitation.Email), verified) {
 		if err := freeEmail(ctx, tx, invitation.Email, uuid.Nil); err != nil {
 			return SignedIn{}, err
 		}

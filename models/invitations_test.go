@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // invite creates an invitation from the customer's first user and returns it and its token.
@@ -32,20 +33,20 @@ func TestRenewedInvitationHasOneLink(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		old, ended := f.invite(t, c, newEmail(), models.RoleMember)
-		f.clock.Advance(6 * models.Day)
+		f.clock.Advance(6 * value.Day)
 		renew := func(c customer) error {
 			_, _, err := f.Invitations.Renew(ctx, c.ID, old.ID, c.actor)
 			return err
 		}
-		checkError(t, "another account's", renew(other), models.ErrInvitationNotFound)
+		checkError(t, "another account's", renew(other), value.ErrInvitationNotFound)
 		renewed, token, err := f.Invitations.Renew(ctx, c.ID, old.ID, c.actor)
 		must(t, err)
-		if left := renewed.ExpiresAt.Sub(f.clock.Now()); left != 7*models.Day || renewed.ID != old.ID {
+		if left := renewed.ExpiresAt.Sub(f.clock.Now()); left != 7*value.Day || renewed.ID != old.ID {
 			t.Errorf("renewed: %+v, expires in %s", renewed, left)
 		}
-		checkError(t, "the old link", accept(ctx, f.Store, ended, password), models.ErrInvitationInvalid)
+		checkError(t, "the old link", accept(ctx, f.Store, ended, password), value.ErrInvitationInvalid)
 		must(t, accept(ctx, f.Store, token, password))
-		checkError(t, "an accepted one", renew(c), models.ErrInvitationNotFound)
+		checkError(t, "an accepted one", renew(c), value.ErrInvitationNotFound)
 	})
 }
 
@@ -53,7 +54,7 @@ func TestInvitationAddsOneUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, email := f.customer(t), newEmail()
 		invitation, token := f.invite(t, c, " "+email+" ", models.RoleMember)
-		if left := invitation.ExpiresAt.Sub(f.clock.Now()); left != 7*models.Day {
+		if left := invitation.ExpiresAt.Sub(f.clock.Now()); left != 7*value.Day {
 			t.Errorf("it expires in %s", left)
 		}
 		for range 2 { // looking at the page does not use the invitation
@@ -70,16 +71,16 @@ func TestInvitationAddsOneUser(t *testing.T) {
 		if used != 1 {
 			t.Fatalf("%d clients used the invitation, errors %v", used, errs)
 		}
-		checkErrors(t, "the others", errs, models.ErrInvitationInvalid)
+		checkErrors(t, "the others", errs, value.ErrInvitationInvalid)
 		signIn(t, f.Store, email, password, address(1), nil)
-		users := modelstest.Value(f.People.List(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 10}))(t)
+		users := modelstest.Value(f.People.List(t.Context(), c.ID, value.Page{After: c.user.ID, Limit: 10}))(t)
 		if len(users.Items) != 1 {
 			t.Fatalf("%+v", users)
 		}
 		if user := users.Items[0]; user.Email != email || user.Role != models.RoleMember || user.LastSignInAt == nil {
 			t.Errorf("%+v", user)
 		}
-		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), models.ErrInvitationInvalid)
+		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), value.ErrInvitationInvalid)
 		for i, want := range []struct {
 			action models.Action
 			actor  string
@@ -97,25 +98,25 @@ func TestInvitationEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		cancelled, cancelledToken := f.invite(t, c, newEmail(), models.RoleMember)
-		checkError(t, "cancelled by another account", errOf(f.Invitations.Cancel(t.Context(), other.ID, cancelled.ID, other.actor)), models.ErrInvitationNotFound)
+		checkError(t, "cancelled by another account", errOf(f.Invitations.Cancel(t.Context(), other.ID, cancelled.ID, other.actor)), value.ErrInvitationNotFound)
 		got, err := f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)
 		if err != nil || got.Email != cancelled.Email {
 			t.Errorf("%+v, %v", got, err)
 		}
-		checkError(t, "cancelled twice", errOf(f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)), models.ErrInvitationNotFound)
-		checkError(t, "cancelled", accept(t.Context(), f.Store, cancelledToken, password), models.ErrInvitationInvalid)
+		checkError(t, "cancelled twice", errOf(f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)), value.ErrInvitationNotFound)
+		checkError(t, "cancelled", accept(t.Context(), f.Store, cancelledToken, password), value.ErrInvitationInvalid)
 
 		expired, expiredToken := f.invite(t, c, newEmail(), models.RoleMember)
-		f.clock.Advance(7*models.Day - time.Second)
+		f.clock.Advance(7*value.Day - time.Second)
 		must(t, errOf(f.Invitations.Find(t.Context(), expiredToken)))
 		f.clock.Advance(time.Second)
-		checkError(t, "expired", accept(t.Context(), f.Store, expiredToken, password), models.ErrInvitationExpired)
-		checkError(t, "cancelled after it expired", errOf(f.Invitations.Cancel(t.Context(), c.ID, expired.ID, c.actor)), models.ErrInvitationNotFound)
+		checkError(t, "expired", accept(t.Context(), f.Store, expiredToken, password), value.ErrInvitationExpired)
+		checkError(t, "cancelled after it expired", errOf(f.Invitations.Cancel(t.Context(), c.ID, expired.ID, c.actor)), value.ErrInvitationNotFound)
 		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != 0 {
 			t.Errorf("%v, %v", pending, err)
 		}
 		f.invite(t, c, expired.Email, models.RoleMember) // replaces the expired one
-		f.clock.Advance(8 * models.Day)
+		f.clock.Advance(8 * value.Day)
 		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM invitations")
 	})
@@ -136,9 +137,9 @@ func TestInvitationEndsWithTheRightsOfItsInviter(t *testing.T) {
 			_, token, err := f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, models.UserActor(inviter.ID, ""))
 			must(t, err)
 			must(t, end(inviter))
-			checkError(t, how, errOf(f.Invitations.Find(t.Context(), token)), models.ErrInvitationInvalid)
+			checkError(t, how, errOf(f.Invitations.Find(t.Context(), token)), value.ErrInvitationInvalid)
 			_, _, err = f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, models.UserActor(inviter.ID, ""))
-			checkError(t, how+", another one", err, models.ErrNotOwner)
+			checkError(t, how+", another one", err, value.ErrNotOwner)
 		}
 	})
 }
@@ -152,8 +153,8 @@ func TestInvitationsAreRefused(t *testing.T) {
 		}
 		email := newEmail()
 		f.invite(t, c, email, models.RoleMember)
-		checkError(t, "invited before", create(email, models.RoleOwner, c.actor), models.ErrEmailInvited)
-		checkError(t, "user of another account", create(other.user.Email, models.RoleMember, c.actor), models.ErrEmailTaken)
+		checkError(t, "invited before", create(email, models.RoleOwner, c.actor), value.ErrEmailInvited)
+		checkError(t, "user of another account", create(other.user.Email, models.RoleMember, c.actor), value.ErrEmailTaken)
 		member := f.member(t, c, models.RoleMember)
 		checkInvalid(t, "not an email", create("eve", models.RoleMember, c.actor), "email")
 		checkInvalid(t, "no role", create(newEmail(), "admin", c.actor), "role")
@@ -161,13 +162,13 @@ func TestInvitationsAreRefused(t *testing.T) {
 		for who, actor := range map[string]models.Actor{
 			"a member": models.UserActor(member.ID, ""), "an owner of another account": other.actor, "a visitor": {Kind: models.ActorVisitor},
 		} {
-			checkError(t, who, create(newEmail(), models.RoleMember, actor), models.ErrNotOwner)
+			checkError(t, who, create(newEmail(), models.RoleMember, actor), value.ErrNotOwner)
 		}
-		for i := range models.MaxInvitations - 1 {
+		for i := range value.MaxInvitations - 1 {
 			must(t, create(fmt.Sprintf("%d-%s", i, email), models.RoleMember, c.actor))
 		}
-		checkError(t, "the 101st", create(newEmail(), models.RoleMember, c.actor), models.ErrInvitationLimit)
-		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != models.MaxInvitations {
+		checkError(t, "the 101st", create(newEmail(), models.RoleMember, c.actor), value.ErrInvitationLimit)
+		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != value.MaxInvitations {
 			t.Errorf("%d invitations, %v", len(pending), err)
 		}
 	})
@@ -179,12 +180,12 @@ func TestInvitationOfAPersonWhoBecameAUser(t *testing.T) {
 		_, token := f.invite(t, c, email, models.RoleMember)
 		_, elsewhere := f.invite(t, other, email, models.RoleMember)
 		must(t, accept(t.Context(), f.Store, elsewhere, password))
-		checkError(t, "joined another account", accept(t.Context(), f.Store, token, password), models.ErrEmailTaken)
+		checkError(t, "joined another account", accept(t.Context(), f.Store, token, password), value.ErrEmailTaken)
 
 		added := newEmail()
 		_, token = f.invite(t, c, added, models.RoleMember)
 		must(t, errOf(f.People.Add(t.Context(), c.ID, models.NewUser{Email: added, Role: models.RoleMember}, models.Operator())))
-		checkError(t, "added by an operator", accept(t.Context(), f.Store, token, password), models.ErrInvitationInvalid)
+		checkError(t, "added by an operator", accept(t.Context(), f.Store, token, password), value.ErrInvitationInvalid)
 	})
 }
 
@@ -194,8 +195,8 @@ func TestInvitationOfADisabledAccount(t *testing.T) {
 		_, token := f.invite(t, c, newEmail(), models.RoleMember)
 		// As an operator's SQL does, which does not end invitations.
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), models.ErrSignInDisabled)
-		checkError(t, "join", accept(t.Context(), f.Store, token, password), models.ErrSignInDisabled)
+		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), value.ErrSignInDisabled)
+		checkError(t, "join", accept(t.Context(), f.Store, token, password), value.ErrSignInDisabled)
 	})
 }
 
@@ -204,9 +205,9 @@ func TestGuessesOfInvitationsAreLimited(t *testing.T) {
 		c := f.customer(t)
 		_, token := f.invite(t, c, newEmail(), models.RoleMember)
 		for range 10 {
-			checkError(t, "a guess", accept(t.Context(), f.Store, "guess", password), models.ErrInvitationInvalid)
+			checkError(t, "a guess", accept(t.Context(), f.Store, "guess", password), value.ErrInvitationInvalid)
 		}
-		var limited *models.SignInLimitError
+		var limited *value.SignInLimitError
 		if err := accept(t.Context(), f.open(t, models.Options{}), token, password); !errors.As(err, &limited) {
 			t.Errorf("after ten guesses: %v", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -38,7 +39,7 @@ type Key struct {
 	ExpiryRecorded KeyExpiry      // the activities about ExpiresAt
 	Agents         []uuid.UUID    `bun:",nullzero"` // sorted; nil: all
 	Networks       []netip.Prefix `bun:",nullzero"` // nil: any
-	Limits         Limits         `bun:",nullzero"` // of its calls
+	Limits         value.Limits   `bun:",nullzero"` // of its calls
 	Note           string
 
 	Credential Credential
@@ -64,7 +65,7 @@ func (k Key) Masked() string {
 	if k.IsWorkload() {
 		return WithoutSecret
 	}
-	return mask(k.LastFour)
+	return value.Mask(k.LastFour)
 }
 
 // Credential is how clients prove that they may use a key. It is chosen when the key is generated
@@ -106,7 +107,7 @@ type Restrictions struct {
 	ExpiresAt *time.Time     // the key is refused from then on; nil: never
 	Agents    []uuid.UUID    // the agents that the key reaches; nil: all of the account
 	Networks  []netip.Prefix // the networks that the key is accepted from; nil: any
-	Limits    Limits         // of the calls that tokens of the key open
+	Limits    value.Limits   // of the calls that tokens of the key open
 }
 
 // Restrictions returns the restrictions of the key.
@@ -136,7 +137,7 @@ func (k Key) RestrictionsVersion() string {
 // AllowsAddress reports whether the key is accepted from a client's address. If the address is
 // unknown, it is the zero address, which is in no network.
 func (k Key) AllowsAddress(address netip.Addr) bool {
-	return k.Networks == nil || contains(k.Networks, address)
+	return k.Networks == nil || value.Contains(k.Networks, address)
 }
 
 // Expired reports whether the key has expired and was not revoked before.
@@ -153,15 +154,15 @@ func (k Key) EndedAt(now time.Time) *time.Time {
 	return k.RevokedAt
 }
 
-// CheckNote returns an [*InvalidError] for the field "note" unless a key can have this note.
+// CheckNote returns an [*value.InvalidError] for the field "note" unless a key can have this note.
 func CheckNote(note string) error {
-	_, err := cleanNote("note", "Note", note)
+	_, err := value.CleanNote("note", "Note", note)
 	return err
 }
 
-// CheckLabel returns an [*InvalidError] for the field "label" unless a key can have this label.
+// CheckLabel returns an [*value.InvalidError] for the field "label" unless a key can have this label.
 func CheckLabel(label string) error {
-	_, err := cleanName("label", "Label", label)
+	_, err := value.CleanName("label", "Label", label)
 	return err
 }
 

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 	"strings"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // keyDaysKept is how far back a report of usage goes.
-const keyDaysKept = 90 * Day
+const keyDaysKept = 90 * value.Day
 
 // KeyDay is the usage of a key on a day (UTC).
 type KeyDay struct {
@@ -55,7 +56,7 @@ func (p DayPlace) String() string { return p.Day.Format(time.DateOnly) + "_" + p
 func ParseDayPlace(text string) (DayPlace, bool) {
 	day, id, _ := strings.Cut(text, "_")
 	at, err := time.Parse(time.DateOnly, day)
-	keyID, ok := ParseID(id)
+	keyID, ok := value.ParseID(id)
 	return DayPlace{at, keyID}, err == nil && ok
 }
 
@@ -79,7 +80,7 @@ func (k *Keys) Days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]K
 			}
 		}
 		if err != nil || len(days) < page.Limit || len(found) == limit {
-			return found, failed("report usage", err)
+			return found, value.Failed("report usage", err)
 		}
 		page.After = days[len(days)-1].Place()
 	}
@@ -88,7 +89,7 @@ func (k *Keys) Days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]K
 // days returns a page of the days that are noted for the account's keys. The calls of a day may
 // have turned out to be none.
 func (k *Keys) days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]KeyDay, error) {
-	until := k.db.Now().Truncate(Day).Add(Day)
+	until := k.db.Now().Truncate(value.Day).Add(value.Day)
 	first := until.Add(-keyDaysKept)
 	if page.From.After(first) {
 		first = page.From
@@ -106,7 +107,7 @@ func (k *Keys) days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]K
 	if page.KeyID != uuid.Nil {
 		// With each of the days, the index leads to the key.
 		var days []time.Time
-		for day := until.Add(-keyDaysKept); !day.After(until); day = day.Add(Day) {
+		for day := until.Add(-keyDaysKept); !day.After(until); day = day.Add(value.Day) {
 			days = append(days, day)
 		}
 		noted = noted.Where("api_key_id = ? AND day IN (?)", page.KeyID, bun.List(days))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -24,8 +25,8 @@ const (
 const (
 	// Owners get mails firstWarning and lastWarning before a key expires, unless its lifetime
 	// is not longer: the person who sets such an expiry knows it.
-	firstWarning = 7 * Day
-	lastWarning  = Day
+	firstWarning = 7 * value.Day
+	lastWarning  = value.Day
 	// warningInterval is the time between two looks for keys that expire.
 	warningInterval = time.Minute
 )
@@ -44,7 +45,7 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 	// A transaction would lock the whole SQLite file, so the usual case avoids it.
 	due, err := k.expiryDue(ctx)
 	if err != nil {
-		return failed("find API keys that expire", err)
+		return value.Failed("find API keys that expire", err)
 	}
 	ofAccount := map[uuid.UUID][]uuid.UUID{}
 	for _, key := range due {
@@ -61,7 +62,7 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 	var errs []error
 	for _, id := range accounts {
 		// An account has no more active keys, unless somebody changed it by hand.
-		for ids := range slices.Chunk(ofAccount[id], MaxActiveKeys) {
+		for ids := range slices.Chunk(ofAccount[id], value.MaxActiveKeys) {
 			err := k.db.InTx(ctx, "record the expiry of API keys", func(ctx context.Context, tx Tx) error {
 				if err := tx.lockAccount(ctx, id); err != nil {
 					return err
@@ -101,7 +102,7 @@ func (k *Keys) expiryDue(ctx context.Context) (due []Key, err error) {
 		}
 		due = append(due, found...)
 	}
-	slices.SortFunc(due, func(a, b Key) int { return cmp.Or(a.ExpiresAt.Compare(*b.ExpiresAt), compareIDs(a.ID, b.ID)) })
+	slices.SortFunc(due, func(a, b Key) int { return cmp.Or(a.ExpiresAt.Compare(*b.ExpiresAt), value.CompareIDs(a.ID, b.ID)) })
 	return due[:min(len(due), expiryBatch)], nil
 }
 
@@ -112,7 +113,7 @@ func recordExpiry(ctx context.Context, tx Tx, ids []uuid.UUID, expiredBy time.Ti
 		query := tx.NewSelect().Model(&key).Column("id", "account_id", "label", "expires_at", "expiry_recorded").
 			Where("api_key.id = ? AND api_key.revoked_at IS NULL AND api_key.expires_at IS NOT NULL", id)
 		if err := tx.db.locked(query, "UPDATE").Scan(ctx); err != nil {
-			if err := noRows(err, nil); err != nil {
+			if err := value.NoRows(err, nil); err != nil {
 				return err
 			}
 			continue

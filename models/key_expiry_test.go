@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // The expiry of a key is recorded twice, once each, by any number of instances and without mail.
@@ -42,8 +43,8 @@ func TestExpiryIsRecordedOnce(t *testing.T) {
 				t.Errorf("errors %v", errs)
 			}
 		}
-		long, days, hours := generate(30*models.Day), generate(3*models.Day), generate(time.Hour)
-		revoked, extended, free := generate(30*models.Day), generate(30*models.Day), errless(f.key(t, c))
+		long, days, hours := generate(30*value.Day), generate(3*value.Day), generate(time.Hour)
+		revoked, extended, free := generate(30*value.Day), generate(30*value.Day), errless(f.key(t, c))
 		round()
 		for _, key := range []models.Key{long, days, hours, revoked, extended, free} {
 			expect("at first", key)
@@ -52,24 +53,24 @@ func TestExpiryIsRecordedOnce(t *testing.T) {
 		round()
 		expect("after an hour", hours, models.ActionKeyExpired)
 		expect("after an hour", days)
-		f.clock.Advance(2 * models.Day)
+		f.clock.Advance(2 * value.Day)
 		round()
 		expect("a day before", days, models.ActionKeyExpiring)
-		f.clock.Advance(22 * models.Day)
+		f.clock.Advance(22 * value.Day)
 		round()
 		expect("after the expiry", days, models.ActionKeyExpiring, models.ActionKeyExpired)
 		expect("a week before", long, models.ActionKeyExpiring)
 		expect("a week before", extended, models.ActionKeyExpiring)
 		f.revoke(t, revoked)
-		f.exec(t, "UPDATE api_keys SET expires_at = ?, expiry_recorded = 0 WHERE id = ?", f.clock.Now().Add(20*models.Day), extended.ID)
-		f.clock.Advance(7 * models.Day)
+		f.exec(t, "UPDATE api_keys SET expires_at = ?, expiry_recorded = 0 WHERE id = ?", f.clock.Now().Add(20*value.Day), extended.ID)
+		f.clock.Advance(7 * value.Day)
 		round()
 		round()
 		expect("at the end", long, models.ActionKeyExpiring, models.ActionKeyExpired)
 		expect("at the end", revoked, models.ActionKeyExpiring)
 		expect("at the end", extended, models.ActionKeyExpiring)
 		expect("at the end", free)
-		f.clock.Advance(6 * models.Day)
+		f.clock.Advance(6 * value.Day)
 		round()
 		expect("with a later expiry", extended, models.ActionKeyExpiring, models.ActionKeyExpiring)
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -29,15 +30,15 @@ type NewKey struct {
 // Generate creates a key, records the activity, and returns the key and its secret, which is stored
 // nowhere and cannot be read again. The secret of a key with a trust rule is empty.
 //
-// The error may be an [*InvalidError] for the field "label", "access", "expires", "agents",
-// "networks" or "note", those of [CheckLimits] and [Keys.CheckTrust], or several joined, a
-// [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound],
-// [ErrKeyAlreadyRevoked] or [ErrKeyWithoutSecret].
+// The error may be an [*value.InvalidError] for the field "label", "access", "expires", "agents",
+// "networks" or "note", those of [value.CheckLimits] and [Keys.CheckTrust], or several joined, a
+// [*RepeatedFormError], [value.ErrKeyLimit] or, for the key to replace, [value.ErrKeyNotFound],
+// [value.ErrKeyAlreadyRevoked] or [value.ErrKeyWithoutSecret].
 func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
-	label, invalidLabel := cleanName("label", "Label", n.Label)
-	note, invalidNote := cleanNote("note", "Note", n.Note)
+	label, invalidLabel := value.CleanName("label", "Label", n.Label)
+	note, invalidNote := value.CleanNote("note", "Note", n.Note)
 	key := Key{
-		ID: newID(), AccountID: accountID, Label: label, FormID: n.FormID,
+		ID: value.NewID(), AccountID: accountID, Label: label, FormID: n.FormID,
 		Access: cmp.Or(n.Access, AccessAgents), CreatedAt: k.db.Now(), Note: note,
 	}
 	var secret string
@@ -48,7 +49,7 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 	} else {
 		secret = newKeySecret()
 		hash := hashKey(secret)
-		key.Credential, key.KeyHash, key.LastFour = CredentialSecret, hash[:], secret[keyLength-4:]
+		key.Credential, key.KeyHash, key.LastFour = CredentialSecret, hash[:], secret[value.KeyLength-4:]
 	}
 	if n.Replaces != uuid.Nil {
 		key.ReplacesID = &n.Replaces
@@ -75,10 +76,10 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 }
 
 // insertKey inserts a key and records the activity. If the id is taken, the error is
-// [ErrKeyIDTaken].
+// [value.ErrKeyIDTaken].
 func insertKey(ctx context.Context, tx Tx, key Key, actor Actor) error {
 	result, err := tx.NewInsert().Model(&key).On("CONFLICT (id) DO NOTHING").Exec(ctx)
-	if err := unlessAffected(result, err, ErrKeyIDTaken); err != nil {
+	if err := value.UnlessAffected(result, err, value.ErrKeyIDTaken); err != nil {
 		return err
 	}
 	detail, err := describeChange(ctx, tx, nil, &key)
@@ -95,7 +96,7 @@ func insertKey(ctx context.Context, tx Tx, key Key, actor Actor) error {
 func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error {
 	if n.Replaces == uuid.Nil {
 		if key.Access != AccessAgents && key.Access != AccessReports {
-			return &InvalidError{"access", "Choose Agents and tokens, or Reports only."}
+			return &value.InvalidError{Field: "access", Message: "Choose Agents and tokens, or Reports only."}
 		}
 		if n.Restrictions.ExpiresAt == nil && k.maxLifetime > 0 {
 			return k.setExpiry(ctx, tx, key, nil)
@@ -107,7 +108,7 @@ func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error
 		return err
 	}
 	if replaced.IsWorkload() {
-		return ErrKeyWithoutSecret
+		return value.ErrKeyWithoutSecret
 	}
 	key.Access, key.Note = replaced.Access, replaced.Note
 	key.Agents, key.Networks, key.Limits = replaced.Agents, replaced.Networks, replaced.Limits
@@ -131,11 +132,11 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 	return k.checkCount(ctx, tx, accountID)
 }
 
-// checkCount returns [ErrKeyLimit] if the account has too many keys for another one.
+// checkCount returns [value.ErrKeyLimit] if the account has too many keys for another one.
 func (k *Keys) checkCount(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 	active, err := k.whereActive(tx.NewSelect().Model((*Key)(nil))).Where("account_id = ?", accountID).Count(ctx)
-	if err == nil && active >= MaxActiveKeys {
-		return ErrKeyLimit
+	if err == nil && active >= value.MaxActiveKeys {
+		return value.ErrKeyLimit
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -57,7 +58,7 @@ func (k *Keys) Leaked(ctx context.Context, accountID uuid.UUID, since time.Time,
 	err := k.db.NewSelect().Model(&keys).Where("api_key.account_id = ?", accountID).
 		Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
 		OrderExpr("api_key.revoked_at DESC").Limit(int64(limit)).Scan(ctx)
-	return keys, failed("list leaked API keys", err)
+	return keys, value.Failed("list leaked API keys", err)
 }
 
 // findLeaked returns the keys, active or not, among the texts of a batch.
@@ -76,7 +77,7 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 	var keys []Key
 	err := k.db.NewSelect().Model(&keys).Where("api_key.key_hash IN (?)", bun.List(hashes)).Scan(ctx)
 	if err != nil {
-		return nil, failed("find leaked API keys", err)
+		return nil, value.Failed("find leaked API keys", err)
 	}
 	known := make(map[keyHash]Key, len(keys))
 	for _, key := range keys {
@@ -89,9 +90,9 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 func (k *Keys) revokeLeaked(ctx context.Context, tx Tx, key Key, leak Leak, actor Actor) (LeakOutcome, error) {
 	key, err := k.lockActive(ctx, tx, key.AccountID, key.ID)
 	switch {
-	case errors.Is(err, ErrKeyAlreadyRevoked):
+	case errors.Is(err, value.ErrKeyAlreadyRevoked):
 		return LeakInactive, nil
-	case errors.Is(err, ErrKeyNotFound): // deleted since
+	case errors.Is(err, value.ErrKeyNotFound): // deleted since
 		return LeakUnknown, nil
 	case err != nil:
 		return "", err
@@ -153,7 +154,7 @@ func queueLeak(ctx context.Context, tx Tx, key Key, activityID uuid.UUID) error 
 		}
 		due := now.Add(leakMailDelay)
 		for _, last := range recent {
-			if next := last.At.Add(leakMailInterval); bytes.Equal(last.EmailHash, HashEmail(recipient)) && next.After(due) {
+			if next := last.At.Add(leakMailInterval); bytes.Equal(last.EmailHash, value.HashEmail(recipient)) && next.After(due) {
 				due = next
 			}
 		}

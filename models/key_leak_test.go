@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 const leakURL = "https://git.example.com/acme/site/.env#L3"
@@ -51,8 +52,8 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 			}
 			f.clock.Advance(time.Hour)
 		}
-		checkError(t, "the key", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyRevoked)
-		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled, models.Source{})), models.ErrKeyRevoked)
+		checkError(t, "the key", errOf(f.API.Authenticate(ctx, secret, models.Source{})), value.ErrKeyRevoked)
+		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled, models.Source{})), value.ErrKeyRevoked)
 		checkError(t, "another key", errOf(f.API.Authenticate(ctx, kept, models.Source{})), nil)
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
 		if found.Leak.Reporter != models.LeakGitHub || found.Leak.URL != leakURL || found.LastUsedAt != nil {
@@ -117,7 +118,7 @@ func TestPublicReportOfARevokedKeyWaitsForNoLock(t *testing.T) {
 func TestReportOfAnExpiredKeyChangesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		tomorrow := time.Now().Add(models.Day) // PostgreSQL has a clock of its own
+		tomorrow := time.Now().Add(value.Day) // PostgreSQL has a clock of its own
 		key, secret := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: &tomorrow}), c.actor)
 		f.exec(t, "UPDATE api_keys SET expires_at = created_at WHERE id = ?", key.ID)
 		f.clock.Advance(time.Hour)
@@ -209,7 +210,7 @@ func TestOneMailListsKeysThatLeakWithinMinutes(t *testing.T) {
 			all := map[string][]string{}
 			for {
 				mail, _, err := f.Outbox.Claim(t.Context())
-				if errors.Is(err, models.ErrNoMail) {
+				if errors.Is(err, value.ErrNoMail) {
 					return all
 				}
 				must(t, err)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,7 +12,7 @@ const (
 	// MaxKeyRefusals is how many refused requests of a key are kept.
 	MaxKeyRefusals = 50
 	// KeyRefusalsKept is how long they are kept.
-	KeyRefusalsKept = 7 * Day
+	KeyRefusalsKept = 7 * value.Day
 )
 
 // KeyRefusal is a request with a key that was refused.
@@ -39,5 +40,5 @@ func (r KeyRefusal) compare(other KeyRefusal) int {
 	if order := other.At.Compare(r.At); order != 0 {
 		return order // the newest first
 	}
-	return compareIDs(other.ID, r.ID)
+	return value.CompareIDs(other.ID, r.ID)
 }

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,7 @@ func (a *API) NoteRefusal(p Principal, refused Refusal) {
 		return
 	}
 	a.refusals.add(p.AccountID, KeyRefusal{
-		KeyID: p.KeyID, ID: newID(), At: a.db.Now(), Reason: refused.Reason, Route: strings.Clone(refused.Route),
+		KeyID: p.KeyID, ID: value.NewID(), At: a.db.Now(), Reason: refused.Reason, Route: strings.Clone(refused.Route),
 		Address: refused.From.Address(), Client: strings.Clone(refused.From.Client()), RequestID: refused.RequestID,
 	})
 }
@@ -88,7 +89,7 @@ func (r *keyRefusals) flush(ctx context.Context) error {
 		rows = append(rows, of...)
 	}
 	r.mu.Unlock()
-	slices.SortFunc(rows, func(a, b KeyRefusal) int { return compareIDs(a.KeyID, b.KeyID) })
+	slices.SortFunc(rows, func(a, b KeyRefusal) int { return value.CompareIDs(a.KeyID, b.KeyID) })
 	for batch := range slices.Chunk(rows, refusalBatch) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -97,7 +98,7 @@ func (r *keyRefusals) flush(ctx context.Context) error {
 		err := r.write(limited, batch)
 		cancel()
 		if err != nil {
-			return failed("write refused requests", err)
+			return value.Failed("write refused requests", err)
 		}
 		r.remove(batch)
 	}
@@ -162,7 +163,7 @@ func (k *Keys) Refusals(ctx context.Context, accountID, keyID uuid.UUID) ([]KeyR
 		Where("api_key.account_id = ? AND api_key.id = ? AND refusal.at > ?", accountID, keyID, since).
 		OrderExpr("refusal.at DESC, refusal.id DESC").Limit(MaxKeyRefusals).Scan(ctx)
 	if err != nil {
-		return nil, failed("list the refused requests of an API key", err)
+		return nil, value.Failed("list the refused requests of an API key", err)
 	}
 	found = append(found, unwritten...)
 	slices.SortFunc(found, KeyRefusal.compare)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"portal/models/value"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,14 +20,14 @@ import (
 // refuses what the key cannot do any more.
 //
 // The change was made from a version of the key, see [Key.RestrictionsVersion]; "" is any version.
-// If the key has another version and differs from the change, the error is [ErrKeyRestricted] with
+// If the key has another version and differs from the change, the error is [value.ErrKeyRestricted] with
 // the unchanged key.
 //
-// The error may also be an [*InvalidError] for the field "expires", "agents", "networks" or "note",
-// those of [CheckLimits], or several joined, [ErrKeyNotFound], or [ErrKeyAlreadyRevoked] with the
+// The error may also be an [*value.InvalidError] for the field "expires", "agents", "networks" or "note",
+// those of [value.CheckLimits], or several joined, [value.ErrKeyNotFound], or [value.ErrKeyAlreadyRevoked] with the
 // unchanged key.
 func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version string, r Restrictions, note string, actor Actor) (Key, error) {
-	note, invalidNote := cleanNote("note", "Note", note)
+	note, invalidNote := value.CleanNote("note", "Note", note)
 	return inTx(ctx, k.db, "restrict API key", func(ctx context.Context, tx Tx) (Key, error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return Key{}, err
@@ -51,7 +52,7 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 				return key, err
 			}
 			// The caller gets the key too.
-			return old, committed(ErrKeyRestricted)
+			return old, committed(value.ErrKeyRestricted)
 		}
 		return saveRestrictions(ctx, tx, old, key, actor)
 	})
@@ -87,7 +88,7 @@ func (k *Keys) setRestrictions(ctx context.Context, tx Tx, key *Key, r Restricti
 	if !sameTime(r.ExpiresAt, key.ExpiresAt) {
 		invalid = k.setExpiry(ctx, tx, key, r.ExpiresAt)
 	}
-	if agents := sortedIDs(r.Agents); (agents == nil) != (key.Agents == nil) || !slices.Equal(agents, key.Agents) {
+	if agents := value.SortedIDs(r.Agents); (agents == nil) != (key.Agents == nil) || !slices.Equal(agents, key.Agents) {
 		invalid = errors.Join(invalid, checkKeyAgents(ctx, tx, key.AccountID, agents))
 		key.Agents = agents
 	}
@@ -97,14 +98,14 @@ func (k *Keys) setRestrictions(ctx context.Context, tx Tx, key *Key, r Restricti
 			texts[i] = network.String()
 		}
 		var err error
-		r.Networks, err = ParseNetworks(texts)
+		r.Networks, err = value.ParseNetworks(texts)
 		invalid = errors.Join(invalid, err)
 	}
 	key.Networks, key.Limits = r.Networks, r.Limits
 	if key.OnlyReports() && (r.Agents != nil || !r.Limits.IsZero()) {
-		invalid = errors.Join(invalid, &InvalidError{"agents", "A reports key reaches no agents. Remove the agents and limits."})
+		invalid = errors.Join(invalid, &value.InvalidError{Field: "agents", Message: "A reports key reaches no agents. Remove the agents and limits."})
 	}
-	return errors.Join(invalid, CheckLimits(r.Limits))
+	return errors.Join(invalid, value.CheckLimits(r.Limits))
 }
 
 // setExpiry sets a new expiry. A key without one keeps working when a maximum is set, but cannot
@@ -113,7 +114,7 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 	key.ExpiryWarnedAt, key.ExpiryRecorded = nil, ExpiryUnrecorded
 	if expiresAt == nil {
 		if k.maxLifetime > 0 {
-			return &InvalidError{"expires", "Choose when the key expires. This portal allows at most " + WholeDays(k.maxLifetime) + "."}
+			return &value.InvalidError{Field: "expires", Message: "Choose when the key expires. This portal allows at most " + value.WholeDays(k.maxLifetime) + "."}
 		}
 		key.ExpiresAt, key.Lifetime = nil, 0
 		return nil
@@ -124,31 +125,31 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 	}
 	at := expiresAt.UTC().Truncate(time.Microsecond)
 	if !at.After(now) {
-		return &InvalidError{"expires", "Choose a date in the future."}
+		return &value.InvalidError{Field: "expires", Message: "Choose a date in the future."}
 	}
 	lifetime := at.Sub(tx.Now())
 	if k.maxLifetime > 0 && lifetime > k.maxLifetime {
-		return &InvalidError{"expires", "The key must expire within " + WholeDays(k.maxLifetime) + "."}
+		return &value.InvalidError{Field: "expires", Message: "The key must expire within " + value.WholeDays(k.maxLifetime) + "."}
 	}
 	key.ExpiresAt, key.Lifetime = &at, max(1, lifetime)
 	return nil
 }
 
-// checkKeyAgents returns an [*InvalidError] unless these are 1 to 100 agents of the account, or
+// checkKeyAgents returns an [*value.InvalidError] unless these are 1 to 100 agents of the account, or
 // nil.
 func checkKeyAgents(ctx context.Context, tx Tx, accountID uuid.UUID, agents []uuid.UUID) error {
 	switch {
 	case agents == nil:
 		return nil
 	case len(agents) == 0:
-		return &InvalidError{"agents", "Choose at least one agent, or all agents."}
-	case len(agents) > MaxKeyAgents:
-		return &InvalidError{"agents", fmt.Sprintf("Choose at most %d agents. You chose %d.", MaxKeyAgents, len(agents))}
+		return &value.InvalidError{Field: "agents", Message: "Choose at least one agent, or all agents."}
+	case len(agents) > value.MaxKeyAgents:
+		return &value.InvalidError{Field: "agents", Message: fmt.Sprintf("Choose at most %d agents. You chose %d.", value.MaxKeyAgents, len(agents))}
 	}
 	found, err := tx.NewSelect().Table("agents").
 		Where("account_id = ? AND id IN (?)", accountID, bun.List(agents)).Count(ctx)
 	if err == nil && int(found) < len(agents) {
-		err = &InvalidError{"agents", "One of these agents was removed. Choose again."}
+		err = &value.InvalidError{Field: "agents", Message: "One of these agents was removed. Choose again."}
 	}
 	return err
 }
@@ -222,7 +223,7 @@ func expiryText(at *time.Time) string {
 	if at == nil {
 		return "never"
 	}
-	if end := at.UTC(); end.Equal(end.Truncate(Day)) {
+	if end := at.UTC(); end.Equal(end.Truncate(value.Day)) {
 		return end.AddDate(0, 0, -1).Format("2 Jan 2006, end of day UTC")
 	}
 	return at.UTC().Format("2 Jan 2006, 15:04:05 UTC")

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // inRealTime moves the clock to the real time, which is the time of the database.
@@ -35,7 +36,7 @@ func TestKeyIsRestricted(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		first, second, foreign := f.agent(t, c), f.agent(t, c), f.agent(t, other)
 		n := restricted(models.Restrictions{
-			ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{second.ID, first.ID, first.ID}, Networks: prefixes("192.0.2.0/24", "2001:db8::/32"),
+			ExpiresAt: f.in(30 * value.Day), Agents: []uuid.UUID{second.ID, first.ID, first.ID}, Networks: prefixes("192.0.2.0/24", "2001:db8::/32"),
 		})
 		n.Note = " for the shop\r\nask Bob "
 		key, _ := f.generate(t, c, n, c.actor)
@@ -46,7 +47,7 @@ func TestKeyIsRestricted(t *testing.T) {
 			"agents":   slices.Equal(r.Agents, []uuid.UUID{first.ID, second.ID}),
 			"networks": slices.Equal(r.Networks, n.Restrictions.Networks),
 			"note":     found.Note == "for the shop\nask Bob",
-			"lifetime": found.Lifetime == 30*models.Day,
+			"lifetime": found.Lifetime == 30*value.Day,
 		})
 		before := f.epoch(t)
 		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, "", found.Restrictions(), found.Note, c.actor); err != nil || len(f.activities(t, c)) != 3 {
@@ -59,7 +60,7 @@ func TestKeyIsRestricted(t *testing.T) {
 		} {
 			checkInvalid(t, field, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", r, "", c.actor)), field)
 		}
-		checkError(t, "another account", errOf(f.Keys.Restrict(ctx, other.ID, key.ID, "", models.Restrictions{}, "", other.actor)), models.ErrKeyNotFound)
+		checkError(t, "another account", errOf(f.Keys.Restrict(ctx, other.ID, key.ID, "", models.Restrictions{}, "", other.actor)), value.ErrKeyNotFound)
 		if string(f.epoch(t)) != string(before) {
 			t.Error("the epoch changed without a change")
 		}
@@ -73,7 +74,7 @@ func TestKeyIsRestricted(t *testing.T) {
 				t.Errorf("the activity %q has no %q", detail, want)
 			}
 		}
-		end := f.in(30 * models.Day).UTC().Truncate(models.Day)
+		end := f.in(30 * value.Day).UTC().Truncate(value.Day)
 		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{ExpiresAt: &end}, "", c.actor)))
 		if got, want := f.activities(t, c)[0].Detail, "Expires: never → "+end.AddDate(0, 0, -1).Format("2 Jan 2006")+", end of day UTC\n"; !strings.HasPrefix(got, want) {
 			t.Errorf("the activity is %q, want %q first", got, want)
@@ -90,7 +91,7 @@ func TestKeyIsRestricted(t *testing.T) {
 		if found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t); found.RevocationReason != "leaked" || f.activities(t, c)[0].Detail != "leaked" {
 			t.Errorf("the reason is %q", found.RevocationReason)
 		}
-		checkError(t, "revoked", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{}, "", c.actor)), models.ErrKeyAlreadyRevoked)
+		checkError(t, "revoked", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{}, "", c.actor)), value.ErrKeyAlreadyRevoked)
 	})
 }
 
@@ -103,20 +104,20 @@ func TestStaleChangeOfRestrictionsIsRefused(t *testing.T) {
 		agent := f.agent(t, c)
 		key, _ := f.key(t, c)
 		opened := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t).RestrictionsVersion()
-		narrow := models.Restrictions{ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.0/24")}
+		narrow := models.Restrictions{ExpiresAt: f.in(30 * value.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.0/24")}
 		narrowed := modelstest.Value(f.Keys.Restrict(ctx, c.ID, key.ID, opened, narrow, "", c.actor))(t)
 		activities := len(f.activities(t, c))
 
 		found, err := f.Keys.Restrict(ctx, c.ID, key.ID, opened, models.Restrictions{}, "a note", c.actor)
-		checkError(t, "stale", err, models.ErrKeyRestricted)
+		checkError(t, "stale", err, value.ErrKeyRestricted)
 		if found.RestrictionsVersion() != narrowed.RestrictionsVersion() {
 			t.Errorf("the current state is %+v", found)
 		}
 		repeat := narrow
-		repeat.ExpiresAt = f.in(30*models.Day + time.Second)
+		repeat.ExpiresAt = f.in(30*value.Day + time.Second)
 		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, opened, repeat, "", c.actor)))
-		repeat.ExpiresAt = f.in(31 * models.Day)
-		checkError(t, "another day", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, opened, repeat, "", c.actor)), models.ErrKeyRestricted)
+		repeat.ExpiresAt = f.in(31 * value.Day)
+		checkError(t, "another day", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, opened, repeat, "", c.actor)), value.ErrKeyRestricted)
 		same := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
 		if !same.ExpiresAt.Equal(*narrow.ExpiresAt) || len(same.Agents) != 1 || same.Note != "" || len(f.activities(t, c)) != activities {
 			t.Errorf("a stale change made %+v", same)
@@ -138,23 +139,23 @@ func TestExpiredKeyHasEnded(t *testing.T) {
 		f.inRealTime()
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(time.Hour)}), c.actor)
-		f.manyKeys(t, c, models.MaxActiveKeys-1)
-		checkError(t, "at the limit", errOfGenerate(f.Keys.Generate(ctx, c.ID, form("more"), c.actor)), models.ErrKeyLimit)
+		f.manyKeys(t, c, value.MaxActiveKeys-1)
+		checkError(t, "at the limit", errOfGenerate(f.Keys.Generate(ctx, c.ID, form("more"), c.actor)), value.ErrKeyLimit)
 		f.expire(t, key)
 		active := modelstest.Value(f.Keys.Active(ctx, c.ID))(t)
-		revoked := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10}))(t).Items
-		if len(active) != models.MaxActiveKeys-1 || len(revoked) != 1 || revoked[0].ID != key.ID || !revoked[0].Expired(f.clock.Now()) {
+		revoked := modelstest.Value(f.Keys.Revoked(ctx, c.ID, value.Page{Limit: 10}))(t).Items
+		if len(active) != value.MaxActiveKeys-1 || len(revoked) != 1 || revoked[0].ID != key.ID || !revoked[0].Expired(f.clock.Now()) {
 			t.Errorf("%d active, ended: %+v", len(active), revoked)
 		}
 		f.key(t, c)
-		checkError(t, "restrict", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{}, "", c.actor)), models.ErrKeyAlreadyRevoked)
-		checkError(t, "rename", errOf(f.Keys.Rename(ctx, c.ID, key.ID, "again", c.actor)), models.ErrKeyAlreadyRevoked)
+		checkError(t, "restrict", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{}, "", c.actor)), value.ErrKeyAlreadyRevoked)
+		checkError(t, "rename", errOf(f.Keys.Rename(ctx, c.ID, key.ID, "again", c.actor)), value.ErrKeyAlreadyRevoked)
 		must(t, errOf(f.Keys.Revoke(ctx, c.ID, active[0].ID, "", c.actor)))
 		rotation := form("anew")
 		rotation.Replaces = key.ID
-		checkError(t, "rotate", errOfGenerate(f.Keys.Generate(ctx, c.ID, rotation, c.actor)), models.ErrKeyAlreadyRevoked)
+		checkError(t, "rotate", errOfGenerate(f.Keys.Generate(ctx, c.ID, rotation, c.actor)), value.ErrKeyAlreadyRevoked)
 		f.clock.Advance(models.RevokedKeysKept + time.Second)
-		if revoked := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10}))(t).Items; len(revoked) != 0 {
+		if revoked := modelstest.Value(f.Keys.Revoked(ctx, c.ID, value.Page{Limit: 10}))(t).Items; len(revoked) != 0 {
 			t.Errorf("after 90 days: %+v", revoked)
 		}
 	})
@@ -175,11 +176,11 @@ func TestRevocationOfAnExpiredKeyChangesNothing(t *testing.T) {
 		key, secret := f.key(t, c)
 		f.expire(t, key)
 		expired, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", models.Operator())
-		checkError(t, "revoke", err, models.ErrKeyAlreadyRevoked)
+		checkError(t, "revoke", err, value.ErrKeyAlreadyRevoked)
 		if expired.ID != key.ID || expired.RevokedAt != nil || len(f.recorded(t, c, models.ActionKeyRevoked)) > 0 {
 			t.Errorf("revoked %+v", expired)
 		}
-		checkError(t, "authenticate", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyExpired)
+		checkError(t, "authenticate", errOf(f.API.Authenticate(ctx, secret, models.Source{})), value.ErrKeyExpired)
 	})
 }
 
@@ -207,7 +208,7 @@ func TestExpiredKeyStaysExpiredWithAClockBehind(t *testing.T) {
 	f.exec(t, "UPDATE api_keys SET expires_at = now() - interval '1 second'")
 	f.clock.Advance(-time.Hour)
 	err := errOf(f.Keys.Restrict(t.Context(), c.ID, key.ID, "", models.Restrictions{}, "", c.actor))
-	checkError(t, "restrict", err, models.ErrKeyAlreadyRevoked)
+	checkError(t, "restrict", err, value.ErrKeyAlreadyRevoked)
 }
 
 func TestReplacementHasTheRestrictionsAnew(t *testing.T) {
@@ -218,16 +219,16 @@ func TestReplacementHasTheRestrictionsAnew(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		agent := f.agent(t, c)
 		free, _ := f.key(t, c)
-		n := restricted(models.Restrictions{ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.1/32")})
+		n := restricted(models.Restrictions{ExpiresAt: f.in(30 * value.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.1/32")})
 		n.Note = "a note"
 		old, _ := f.generate(t, c, n, c.actor)
-		f.clock.Advance(20 * models.Day)
-		limited := f.open(t, models.Options{KeyMaxLifetime: 7 * models.Day})
+		f.clock.Advance(20 * value.Day)
+		limited := f.open(t, models.Options{KeyMaxLifetime: 7 * value.Day})
 		for _, rotation := range []struct {
 			store    *models.Store
 			key      models.Key
 			lifetime time.Duration
-		}{{f.Store, old, 30 * models.Day}, {limited, old, 7 * models.Day}, {limited, free, 7 * models.Day}, {f.Store, free, 0}} {
+		}{{f.Store, old, 30 * value.Day}, {limited, old, 7 * value.Day}, {limited, free, 7 * value.Day}, {f.Store, free, 0}} {
 			n := form("new")
 			n.Replaces = rotation.key.ID
 			made, _, err := rotation.store.Keys.Generate(ctx, c.ID, n, c.actor)
@@ -239,7 +240,7 @@ func TestReplacementHasTheRestrictionsAnew(t *testing.T) {
 				t.Errorf("it expires at %v, want in %v", made.ExpiresAt, rotation.lifetime)
 			}
 		}
-		for name, r := range map[string]models.Restrictions{"no expiry": {}, "a long expiry": {ExpiresAt: f.in(7*models.Day + time.Second)}} {
+		for name, r := range map[string]models.Restrictions{"no expiry": {}, "a long expiry": {ExpiresAt: f.in(7*value.Day + time.Second)}} {
 			err := errOfGenerate(limited.Keys.Generate(ctx, c.ID, restricted(r), c.actor))
 			checkInvalid(t, name+" with a maximum", err, "expires")
 		}
@@ -277,7 +278,7 @@ func TestNetworksAreCanonical(t *testing.T) {
 		"192.0.2.1": "192.0.2.1/32", " 192.0.2.0/24 ": "192.0.2.0/24", "2001:DB8:0:0::1": "2001:db8::1/128", "0.0.0.0/0": "0.0.0.0/0", "::/0": "::/0", //nolint:gocritic // spaces are trimmed
 		"::ffff:192.0.2.1": "192.0.2.1/32", "::ffff:192.0.2.0/120": "192.0.2.0/24", "::ffff:0.0.0.0/96": "0.0.0.0/0",
 	} {
-		if networks, err := models.ParseNetworks([]string{"", input, input}); err != nil || len(networks) != 1 || networks[0].String() != want {
+		if networks, err := value.ParseNetworks([]string{"", input, input}); err != nil || len(networks) != 1 || networks[0].String() != want {
 			t.Errorf("%q: %v, %v", input, networks, err)
 		}
 	}
@@ -285,24 +286,24 @@ func TestNetworksAreCanonical(t *testing.T) {
 		"", "example.com", "192.0.2.1/24", "192.0.02.1", "192.0.2.0/024", "fe80::1%eth0", "fe80::%eth0/64", "2001:db8::1/32", "192.0.2.0/33", "192.0.2",
 		"::ffff:0.0.0.0/95", "192.0.2.0/-1", "192.0.2.1:80", "[2001:db8::1]", "\xff",
 	} {
-		checkInvalid(t, input, errOf(models.ParseNetworks([]string{input})), "networks")
+		checkInvalid(t, input, errOf(value.ParseNetworks([]string{input})), "networks")
 	}
 	const named = `networks: "here", "there" are not IP addresses or networks, such as 192.0.2.0/24 or 2001:db8::1. ` +
 		"192.0.2.1/24 isn’t a network address. Did you mean 192.0.2.0/24? 198.51.100.9/25 isn’t a network address. Did you mean 198.51.100.0/25?"
-	if _, err := models.ParseNetworks([]string{"here", "192.0.2.1/24", "203.0.113.1", "there", "198.51.100.9/25"}); err == nil || err.Error() != named {
+	if _, err := value.ParseNetworks([]string{"here", "192.0.2.1/24", "203.0.113.1", "there", "198.51.100.9/25"}); err == nil || err.Error() != named {
 		t.Errorf("several wrong networks: %v", err)
 	}
-	if _, err := models.ParseNetworks(strings.Split(strings.Repeat("x ", 25), " ")); err == nil || !strings.Contains(err.Error(), `"x", and 5 more are not`) {
+	if _, err := value.ParseNetworks(strings.Split(strings.Repeat("x ", 25), " ")); err == nil || !strings.Contains(err.Error(), `"x", and 5 more are not`) {
 		t.Errorf("many wrong networks: %v", err)
 	}
-	if _, err := models.ParseNetworks(strings.Split(strings.Repeat("192.0.2.1 ", 21), " ")); err != nil {
+	if _, err := value.ParseNetworks(strings.Split(strings.Repeat("192.0.2.1 ", 21), " ")); err != nil {
 		t.Errorf("repetitions count: %v", err)
 	}
 	var many []string
 	for i := range 21 {
 		many = append(many, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}).String())
 	}
-	if _, err := models.ParseNetworks(many); err == nil {
+	if _, err := value.ParseNetworks(many); err == nil {
 		t.Error("21 networks: no error")
 	}
 }

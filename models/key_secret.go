@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"hash/crc32"
+	"portal/models/value"
 	"strings"
 )
 
@@ -16,12 +17,12 @@ type keyHash = [sha256.Size]byte
 // newKeySecret returns a new key with about 178 random bits from crypto/rand. All characters are
 // equally likely. No struct may hold the result.
 func newKeySecret() string {
-	key := make([]byte, 0, keyLength)
-	key = append(key, keyPrefix...)
+	key := make([]byte, 0, value.KeyLength)
+	key = append(key, value.KeyPrefix...)
 	// Bytes below the largest multiple of 62 map to the alphabet without bias, so the others,
 	// about 1 in 32, are skipped.
 	const fair = 256 - 256%len(keyAlphabet)
-	buffer := make([]byte, 2*keyRandomLength)
+	buffer := make([]byte, 2*value.KeyRandomLength)
 	for {
 		_, _ = rand.Read(buffer) // never fails (crypto/rand)
 		for _, b := range buffer {
@@ -29,7 +30,7 @@ func newKeySecret() string {
 				continue
 			}
 			key = append(key, keyAlphabet[int(b)%len(keyAlphabet)])
-			if len(key) == len(keyPrefix)+keyRandomLength {
+			if len(key) == len(value.KeyPrefix)+value.KeyRandomLength {
 				sum := keyChecksum(string(key))
 				return string(append(key, sum[:]...))
 			}
@@ -37,23 +38,23 @@ func newKeySecret() string {
 	}
 }
 
-// checkKeySecret returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] if the text is not well-formed,
+// checkKeySecret returns [value.ErrKeyMissingPrefix] or [value.ErrKeyMalformed] if the text is not well-formed,
 // without using the database.
 func checkKeySecret(key string) error {
-	if !strings.HasPrefix(key, keyPrefix) {
-		return ErrKeyMissingPrefix
+	if !strings.HasPrefix(key, value.KeyPrefix) {
+		return value.ErrKeyMissingPrefix
 	}
-	if len(key) != keyLength {
-		return ErrKeyMalformed
+	if len(key) != value.KeyLength {
+		return value.ErrKeyMalformed
 	}
-	for i := len(keyPrefix); i < keyLength; i++ {
+	for i := len(value.KeyPrefix); i < value.KeyLength; i++ {
 		if !alphanumeric(key[i]) {
-			return ErrKeyMalformed
+			return value.ErrKeyMalformed
 		}
 	}
-	sum := keyChecksum(key[:keyLength-keyChecksumLength])
-	if key[keyLength-keyChecksumLength:] != string(sum[:]) {
-		return ErrKeyMalformed
+	sum := keyChecksum(key[:value.KeyLength-value.KeyChecksumLength])
+	if key[value.KeyLength-value.KeyChecksumLength:] != string(sum[:]) {
+		return value.ErrKeyMalformed
 	}
 	return nil
 }
@@ -64,10 +65,10 @@ func alphanumeric(c byte) bool {
 
 // keyChecksum returns the CRC-32 (IEEE) of body in base 62, the most significant digit first,
 // padded with zeros.
-func keyChecksum(body string) [keyChecksumLength]byte {
-	var digits [keyChecksumLength]byte
+func keyChecksum(body string) [value.KeyChecksumLength]byte {
+	var digits [value.KeyChecksumLength]byte
 	sum := crc32.ChecksumIEEE([]byte(body))
-	for i := keyChecksumLength - 1; i >= 0; i-- {
+	for i := value.KeyChecksumLength - 1; i >= 0; i-- {
 		digits[i] = keyAlphabet[sum%62]
 		sum /= 62
 	}

@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"math"
+	"portal/models/value"
 	"regexp"
 	"strings"
 	"testing"
@@ -41,14 +42,14 @@ func TestNewKeysHaveNoBias(t *testing.T) {
 	const keys = 20_000
 	shape, seen := regexp.MustCompile(`^nas_[0-9A-Za-z]{36}$`), map[string]bool{}
 	var total [256]int
-	var at [keyRandomLength][256]int
+	var at [value.KeyRandomLength][256]int
 	for range keys {
 		key := newKeySecret()
 		if err := checkKeySecret(key); err != nil || !shape.MatchString(key) || seen[key] {
 			t.Fatalf("%q: %v, generated before: %t", key, err, seen[key])
 		}
 		seen[key] = true
-		random := key[len(keyPrefix):][:keyRandomLength]
+		random := key[len(value.KeyPrefix):][:value.KeyRandomLength]
 		for i := range random {
 			total[random[i]]++
 			at[i][random[i]]++
@@ -63,7 +64,7 @@ func TestNewKeysHaveNoBias(t *testing.T) {
 			}
 		}
 	}
-	check("all positions", total, keys*keyRandomLength)
+	check("all positions", total, keys*value.KeyRandomLength)
 	for i := range at {
 		check("position "+string(rune('A'+i)), at[i], keys)
 	}
@@ -77,25 +78,25 @@ func TestCheckOfKeys(t *testing.T) {
 		want error
 	}{
 		"whole":                   {key, nil},
-		"empty":                   {"", ErrKeyMissingPrefix},
-		"without its prefix":      {strings.TrimPrefix(key, "nas_"), ErrKeyMissingPrefix},
-		"another prefix":          {"sk_" + key[4:], ErrKeyMissingPrefix},
-		"prefix in capitals":      {"NAS_" + key[4:], ErrKeyMissingPrefix},
-		"prefix cut short":        {"nas", ErrKeyMissingPrefix},
-		"space before":            {" " + key, ErrKeyMissingPrefix},
-		"prefix alone":            {"nas_", ErrKeyMalformed},
-		"last character missing":  {key[:len(key)-1], ErrKeyMalformed},
-		"checksum missing":        {key[:34], ErrKeyMalformed},
-		"one character too many":  {key + "0", ErrKeyMalformed},
-		"space after":             {key + " ", ErrKeyMalformed},
-		"line break after":        {key + "\n", ErrKeyMalformed},
-		"prefix twice":            {"nas_" + key, ErrKeyMalformed},
-		"masked":                  {"nas_...UbFO", ErrKeyMalformed},
-		"in capitals":             {"nas_" + strings.ToUpper(key[4:]), ErrKeyMalformed},
-		"two characters swapped":  {"nas_1023456789ABCDEFGHIJKLMNOPQRST49UbFO", ErrKeyMalformed},
-		"a hyphen":                {"nas_-123456789ABCDEFGHIJKLMNOPQRST49UbFO", ErrKeyMalformed},
-		"a wide letter, 40 bytes": {"nas_" + "é" + key[6:], ErrKeyMalformed},
-		"a NUL":                   {key[:39] + "\x00", ErrKeyMalformed},
+		"empty":                   {"", value.ErrKeyMissingPrefix},
+		"without its prefix":      {strings.TrimPrefix(key, "nas_"), value.ErrKeyMissingPrefix},
+		"another prefix":          {"sk_" + key[4:], value.ErrKeyMissingPrefix},
+		"prefix in capitals":      {"NAS_" + key[4:], value.ErrKeyMissingPrefix},
+		"prefix cut short":        {"nas", value.ErrKeyMissingPrefix},
+		"space before":            {" " + key, value.ErrKeyMissingPrefix},
+		"prefix alone":            {"nas_", value.ErrKeyMalformed},
+		"last character missing":  {key[:len(key)-1], value.ErrKeyMalformed},
+		"checksum missing":        {key[:34], value.ErrKeyMalformed},
+		"one character too many":  {key + "0", value.ErrKeyMalformed},
+		"space after":             {key + " ", value.ErrKeyMalformed},
+		"line break after":        {key + "\n", value.ErrKeyMalformed},
+		"prefix twice":            {"nas_" + key, value.ErrKeyMalformed},
+		"masked":                  {"nas_...UbFO", value.ErrKeyMalformed},
+		"in capitals":             {"nas_" + strings.ToUpper(key[4:]), value.ErrKeyMalformed},
+		"two characters swapped":  {"nas_1023456789ABCDEFGHIJKLMNOPQRST49UbFO", value.ErrKeyMalformed},
+		"a hyphen":                {"nas_-123456789ABCDEFGHIJKLMNOPQRST49UbFO", value.ErrKeyMalformed},
+		"a wide letter, 40 bytes": {"nas_" + "é" + key[6:], value.ErrKeyMalformed},
+		"a NUL":                   {key[:39] + "\x00", value.ErrKeyMalformed},
 	} {
 		if err := checkKeySecret(test.key); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
@@ -111,7 +112,7 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 		sum := keyChecksum(body)
 		return body + string(sum[:])
 	})
-	position := rapid.IntRange(len(keyPrefix), keyLength-1)
+	position := rapid.IntRange(len(value.KeyPrefix), value.KeyLength-1)
 
 	t.Run("one character changed", rapid.MakeCheck(func(t *rapid.T) {
 		key, at := []byte(generated.Draw(t, "key")), position.Draw(t, "position")
@@ -119,19 +120,19 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 		// Typing errors are letters and digits, but every other byte must be refused too.
 		key[at] = rapid.OneOf(rapid.SampledFrom([]byte(keyAlphabet)), rapid.Byte()).
 			Filter(func(c byte) bool { return c != was }).Draw(t, "character")
-		if err := checkKeySecret(string(key)); !errors.Is(err, ErrKeyMalformed) {
+		if err := checkKeySecret(string(key)); !errors.Is(err, value.ErrKeyMalformed) {
 			t.Fatalf("%s: %v", key, err)
 		}
 	}))
 	t.Run("cut short", rapid.MakeCheck(func(t *rapid.T) {
 		key := generated.Draw(t, "key")[:position.Draw(t, "length")]
-		if err := checkKeySecret(key); !errors.Is(err, ErrKeyMalformed) {
+		if err := checkKeySecret(key); !errors.Is(err, value.ErrKeyMalformed) {
 			t.Fatalf("%s: %v", key, err)
 		}
 	}))
 	t.Run("one character missing", rapid.MakeCheck(func(t *rapid.T) {
 		key, at := generated.Draw(t, "key"), position.Draw(t, "position")
-		if err := checkKeySecret(key[:at] + key[at+1:]); !errors.Is(err, ErrKeyMalformed) {
+		if err := checkKeySecret(key[:at] + key[at+1:]); !errors.Is(err, value.ErrKeyMalformed) {
 			t.Fatalf("%s: %v", key, err)
 		}
 	}))
@@ -139,10 +140,10 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 		key := []byte(generated.Draw(t, "key"))
 		// A CRC finds every error this short in its input, which is the key without the
 		// checksum.
-		at := rapid.IntRange(len(keyPrefix), len(keyPrefix)+keyRandomLength-2).
+		at := rapid.IntRange(len(value.KeyPrefix), len(value.KeyPrefix)+value.KeyRandomLength-2).
 			Filter(func(i int) bool { return key[i] != key[i+1] }).Draw(t, "position")
 		key[at], key[at+1] = key[at+1], key[at]
-		if err := checkKeySecret(string(key)); !errors.Is(err, ErrKeyMalformed) {
+		if err := checkKeySecret(string(key)); !errors.Is(err, value.ErrKeyMalformed) {
 			t.Fatalf("%s: %v", key, err)
 		}
 	}))
@@ -172,7 +173,7 @@ func TestRedactKeysLeavesTheLastFourCharacters(t *testing.T) {
 		"\"" + key + "\" nas_0123 other": "UbFO",
 		"KEY=nas_0123456; echo":          "KEY=3456; echo",
 	} {
-		if redacted := RedactKeys(text); redacted != want {
+		if redacted := value.RedactKeys(text); redacted != want {
 			t.Errorf("RedactKeys(%q) = %q, want %q", text, redacted, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/usage"
+	"portal/models/value"
 )
 
 // KeySource is the requests with a key from one source in the last 30 days, also those that were
@@ -24,7 +25,7 @@ type KeySource struct {
 // In reports whether one of the networks has all addresses of the source, or else some of them. An
 // IPv6 source is a network, and which of its addresses it used is not known.
 func (s KeySource) In(networks []netip.Prefix) (all, some bool) {
-	source, ok := parseNetwork(s.Address)
+	source, ok := value.ParseNetwork(s.Address)
 	for _, network := range networks {
 		overlaps := ok && network.Overlaps(source)
 		all = all || overlaps && network.Bits() <= source.Bits()
@@ -37,7 +38,7 @@ const (
 	// maxKeySources is how many sources of a key are listed by themselves.
 	maxKeySources = 20
 	// sourcesKept is how long sources are kept.
-	sourcesKept = 90 * Day
+	sourcesKept = 90 * value.Day
 )
 
 // sourceDays are the days of the listed requests.
@@ -53,7 +54,7 @@ func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySo
 		return certain, err
 	})
 	if err != nil {
-		return nil, failed("read the sources of an API key", err)
+		return nil, value.Failed("read the sources of an API key", err)
 	}
 	add := func(added KeySource) { addSource(all, added) }
 	listed := slices.SortedFunc(maps.Values(all), func(a, b KeySource) int {

@@ -9,6 +9,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/usage"
+	"portal/models/value"
 )
 
 func source(address, userAgent string) models.Source {
@@ -68,11 +69,11 @@ func TestSourcesOfAKey(t *testing.T) {
 			t.Errorf("another account sees %v", foreign)
 		}
 		// Later requests are those of the last 30 days, but the first time is older.
-		f.clock.Advance(40 * models.Day)
+		f.clock.Advance(40 * value.Day)
 		useFrom(t, f.Store, secret, laptop, 1)
 		f.revoke(t, key)
 		refuse(t, f.Store, secret, 3)
-		isListed("2001:db8::/64 curl/8.5.0 " + at(2*time.Minute) + " " + at(40*models.Day+2*time.Minute) + " 1")
+		isListed("2001:db8::/64 curl/8.5.0 " + at(2*time.Minute) + " " + at(40*value.Day+2*time.Minute) + " 1")
 	})
 }
 
@@ -137,7 +138,7 @@ func TestSourcesAreBounded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
-		f.clock.Advance(models.Day - f.clock.Now().Sub(f.clock.Now().Truncate(models.Day)))
+		f.clock.Advance(value.Day - f.clock.Now().Sub(f.clock.Now().Truncate(value.Day)))
 		noise := 0
 		for range 3 {
 			f.briefly(t, models.Options{}, func(s *models.Store) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -15,11 +16,11 @@ import (
 // access tokens from before.
 //
 // The rule was made from the one with this TrustVersion of the key; "" is any. If the key has
-// another one by now, the error is [ErrTrustChanged] with the unchanged key, or nil if its rule is
+// another one by now, the error is [value.ErrTrustChanged] with the unchanged key, or nil if its rule is
 // equal to the new one.
 //
-// The error may also be those of [Keys.CheckTrust], [ErrKeyNotFound], also for a key with a secret,
-// or [ErrKeyAlreadyRevoked] with the unchanged key.
+// The error may also be those of [Keys.CheckTrust], [value.ErrKeyNotFound], also for a key with a secret,
+// or [value.ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor Actor) (Key, error) {
 	rule, invalid := k.CheckTrust(rule)
 	return inTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx Tx) (Key, error) {
@@ -28,7 +29,7 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version st
 			return key, err
 		}
 		if !key.IsWorkload() {
-			return Key{}, ErrKeyNotFound
+			return Key{}, value.ErrKeyNotFound
 		}
 		switch {
 		case invalid != nil:
@@ -38,7 +39,7 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version st
 		case key.Trust.Equal(rule): // a double click
 			return key, nil
 		default:
-			return key, committed(ErrTrustChanged) // The caller gets the key too.
+			return key, committed(value.ErrTrustChanged) // The caller gets the key too.
 		}
 	})
 }
@@ -81,13 +82,13 @@ type PutKey struct {
 // Put creates a key without a secret, or changes an existing one where it differs, and records the
 // activities. It reports whether it has created the key.
 //
-// The error may be those of [Keys.Restrict] and [Keys.CheckTrust], [ErrAccountNotFound],
-// [ErrKeyLimit], [ErrKeyIDTaken], or [ErrKeyAlreadyRevoked].
+// The error may be those of [Keys.Restrict] and [Keys.CheckTrust], [value.ErrAccountNotFound],
+// [value.ErrKeyLimit], [value.ErrKeyIDTaken], or [value.ErrKeyAlreadyRevoked].
 func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, actor Actor) (key Key, created bool, err error) {
 	if _, err = findAccount(ctx, k.db, accountID); err != nil {
 		return Key{}, false, err
 	}
-	label, invalidLabel := cleanName("label", "Label", put.Label)
+	label, invalidLabel := value.CleanName("label", "Label", put.Label)
 	rule, invalidTrust := k.CheckTrust(put.Trust)
 	if err := errors.Join(invalidLabel, invalidTrust); err != nil {
 		return Key{}, false, err
@@ -105,7 +106,7 @@ func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, act
 			created = true
 			key, err = k.create(ctx, tx, Key{ID: id, AccountID: accountID, FormID: id}, put, actor)
 		case err == nil && owner != accountID:
-			err = ErrKeyIDTaken
+			err = value.ErrKeyIDTaken
 		case err == nil:
 			key, err = k.change(ctx, tx, accountID, id, put, actor)
 		}
@@ -137,7 +138,7 @@ func (k *Keys) change(ctx context.Context, tx Tx, accountID, id uuid.UUID, put P
 	key, err := k.lockActive(ctx, tx, accountID, id)
 	switch {
 	case isCommitted(err) || err == nil && !key.IsWorkload():
-		return Key{}, ErrKeyIDTaken
+		return Key{}, value.ErrKeyIDTaken
 	case err != nil:
 		return Key{}, err
 	}

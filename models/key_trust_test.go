@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/models/widget"
 	"portal/models/workload"
 )
@@ -63,15 +64,15 @@ func TestKeyWithoutSecret(t *testing.T) {
 			t.Errorf("the use is not counted: %v", err)
 		}
 		_, _, err = f.Keys.Generate(t.Context(), c.ID, models.NewKey{Label: "new", FormID: newID(), Replaces: key.ID}, c.actor)
-		checkError(t, "a rotation", err, models.ErrKeyWithoutSecret)
+		checkError(t, "a rotation", err, value.ErrKeyWithoutSecret)
 		_, _, err = f.Keys.Generate(t.Context(), c.ID, trusting(workload.Rule{}), c.actor)
 		checkInvalid(t, "no provider", err, "trust.provider")
 		other, _ := f.key(t, c)
-		checkError(t, "a rule of a key with a secret", errOf(f.Keys.SetTrust(t.Context(), c.ID, other.ID, "", gitHubRule(), c.actor)), models.ErrKeyNotFound)
-		checkError(t, "another account", errOf(f.Keys.SetTrust(t.Context(), f.customer(t).ID, key.ID, "", gitHubRule(), c.actor)), models.ErrKeyNotFound)
+		checkError(t, "a rule of a key with a secret", errOf(f.Keys.SetTrust(t.Context(), c.ID, other.ID, "", gitHubRule(), c.actor)), value.ErrKeyNotFound)
+		checkError(t, "another account", errOf(f.Keys.SetTrust(t.Context(), f.customer(t).ID, key.ID, "", gitHubRule(), c.actor)), value.ErrKeyNotFound)
 		forged := accessTo(key)
 		forged.KeyID = other.ID
-		checkError(t, "a key with a secret", errOf(f.API.AuthenticateAccess(t.Context(), forged, models.Source{})), models.ErrTrustChanged)
+		checkError(t, "a key with a secret", errOf(f.API.AuthenticateAccess(t.Context(), forged, models.Source{})), value.ErrTrustChanged)
 		forged = accessTo(key)
 		forged.Rule = uuid.Nil
 		checkError(t, "no rule", errOf(f.API.AuthenticateAccess(t.Context(), forged, models.Source{})), widget.ErrInvalid)
@@ -93,24 +94,24 @@ func TestTrustEndsAccessTokens(t *testing.T) {
 		checkError(t, "before", use(old), nil)
 		changed, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("staging"), c.actor)
 		must(t, err)
-		checkError(t, "after the change", use(old), models.ErrTrustChanged)
+		checkError(t, "after the change", use(old), value.ErrTrustChanged)
 		restored, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("production"), c.actor)
 		must(t, err)
-		checkError(t, "of the first rule", use(old), models.ErrTrustChanged)
-		checkError(t, "of the second rule", use(accessTo(changed)), models.ErrTrustChanged)
+		checkError(t, "of the first rule", use(old), value.ErrTrustChanged)
+		checkError(t, "of the second rule", use(accessTo(changed)), value.ErrTrustChanged)
 		checkError(t, "of the third rule", use(accessTo(restored)), nil)
 		stale := func(rule workload.Rule) (models.Key, error) {
 			return f.Keys.SetTrust(t.Context(), c.ID, key.ID, changed.TrustVersion.String(), rule, c.actor)
 		}
 		current, err := stale(gitHubRule("staging"))
-		checkError(t, "a stale form", err, models.ErrTrustChanged)
+		checkError(t, "a stale form", err, value.ErrTrustChanged)
 		repeated, err := stale(gitHubRule("production"))
 		checkError(t, "a double click", err, nil)
 		if *current.TrustVersion != *restored.TrustVersion || *repeated.TrustVersion != *restored.TrustVersion {
 			t.Errorf("a stale form made %v, a double click %v", current.Trust, repeated.Trust)
 		}
 		f.revoke(t, key)
-		checkError(t, "revoked", use(accessTo(restored)), models.ErrKeyRevoked)
+		checkError(t, "revoked", use(accessTo(restored)), value.ErrKeyRevoked)
 		activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 10})
 		must(t, err)
 		if detail := activities[2].Detail; !strings.Contains(detail, "in environment production") || !strings.Contains(detail, "in environment staging") {
@@ -127,12 +128,12 @@ func TestAccessTokensEndOnBusyInstances(t *testing.T) {
 		key, _ := f.generate(t, c, trusting(gitHubRule()), c.actor)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		for round := range 10 {
-			want, end := models.ErrTrustChanged, func() (err error) {
+			want, end := value.ErrTrustChanged, func() (err error) {
 				key, err = f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.actor)
 				return err
 			}
 			if round == 9 {
-				want, end = models.ErrKeyRevoked, func() error {
+				want, end = value.ErrKeyRevoked, func() error {
 					f.revoke(t, key)
 					return nil
 				}
@@ -220,14 +221,14 @@ func TestExchanges(t *testing.T) {
 		// Saving the rule clears the pins, and ends what was read before.
 		must(t, errOf(f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.actor)))
 		_, err = f.API.Exchange(t.Context(), read, accepted("late"))
-		checkError(t, "a rule that was saved since", err, models.ErrKeyUnknown)
+		checkError(t, "a rule that was saved since", err, value.ErrKeyUnknown)
 		if read, err = f.API.WorkloadKey(t.Context(), key.ID); err != nil || read.TrustPins != nil {
 			t.Errorf("the pins are %v, %v", read.TrustPins, err)
 		}
 		f.revoke(t, key)
-		checkError(t, "a revoked key", errOf(f.API.WorkloadKey(t.Context(), key.ID)), models.ErrKeyUnknown)
+		checkError(t, "a revoked key", errOf(f.API.WorkloadKey(t.Context(), key.ID)), value.ErrKeyUnknown)
 		withSecret, _ := f.key(t, c)
-		checkError(t, "a key with a secret", errOf(f.API.WorkloadKey(t.Context(), withSecret.ID)), models.ErrKeyUnknown)
+		checkError(t, "a key with a secret", errOf(f.API.WorkloadKey(t.Context(), withSecret.ID)), value.ErrKeyUnknown)
 	})
 }
 
@@ -313,12 +314,12 @@ func TestPutKey(t *testing.T) {
 			"another account's": {foreign.ID, id}, "a key with a secret": {foreign.ID, withSecret.ID},
 		} {
 			_, _, err := f.Keys.Put(t.Context(), attempt.account, attempt.id, put, models.Operator())
-			checkError(t, name, err, models.ErrKeyIDTaken)
+			checkError(t, name, err, value.ErrKeyIDTaken)
 		}
 		_, _, err = f.Keys.Put(t.Context(), newID(), newID(), put, models.Operator())
-		checkError(t, "an unknown account", err, models.ErrAccountNotFound)
+		checkError(t, "an unknown account", err, value.ErrAccountNotFound)
 		f.revoke(t, key)
 		_, _, err = f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
-		checkError(t, "a revoked key", err, models.ErrKeyIDTaken)
+		checkError(t, "a revoked key", err, value.ErrKeyIDTaken)
 	})
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 
 const (
 	// Mails are sent firstUnusedMail and lastUnusedMail before an unused key is revoked.
-	firstUnusedMail = 14 * Day
-	lastUnusedMail  = 3 * Day
+	firstUnusedMail = 14 * value.Day
+	lastUnusedMail  = 3 * value.Day
 	// unusedMargin is added to the time without a use. Instances write uses twice a second, so
 	// a use that an instance could not write for a while still counts. It is also the time
 	// until the next look if mails could not be queued or sent.
@@ -24,7 +25,7 @@ const (
 )
 
 // unusedLifetimes are the choices of an account.
-var unusedLifetimes = []time.Duration{30 * Day, 90 * Day, 180 * Day, 365 * Day}
+var unusedLifetimes = []time.Duration{30 * value.Day, 90 * value.Day, 180 * value.Day, 365 * value.Day}
 
 // unusedKey is a key and what is known about its revocation for lack of use.
 type unusedKey struct {
@@ -101,7 +102,7 @@ func (u *unusedKey) next(now time.Time, lifetime time.Duration, mail bool) unuse
 	end := used.Add(lifetime)
 	if u.UnusedSince == nil {
 		// With a short lifetime, no mail is about a key that is used every day.
-		if begin := latest(end.Add(-firstUnusedMail), used.Add(Day)); now.Before(begin) {
+		if begin := latest(end.Add(-firstUnusedMail), used.Add(value.Day)); now.Before(begin) {
 			u.UnusedCheckAt = &begin
 			return unusedWait
 		}
@@ -176,11 +177,11 @@ func (k *Keys) UnusedLifetime(account Account) time.Duration {
 
 // SetUnusedLifetime sets the time without a use after which the account's keys are revoked, one of
 // [Keys.UnusedLifetimes], and records the activity unless nothing changes. No key is revoked within
-// 14 days after that. The error may be an [*InvalidError] for the field "after",
-// [ErrAccountNotFound] or [ErrNotOwner].
+// 14 days after that. The error may be an [*value.InvalidError] for the field "after",
+// [value.ErrAccountNotFound] or [value.ErrNotOwner].
 func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after time.Duration, actor Actor) error {
 	if !slices.Contains(k.UnusedLifetimes(), after) {
-		return &InvalidError{"after", "Choose one of the options."}
+		return &value.InvalidError{Field: "after", Message: "Choose one of the options."}
 	}
 	return k.db.InTx(ctx, "set the lifetime of unused API keys", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -219,7 +220,7 @@ func UnusedText(after time.Duration) string {
 	if after == 0 {
 		return "Never"
 	}
-	return "After " + WholeDays(after)
+	return "After " + value.WholeDays(after)
 }
 
 // RevokeUnused revokes keys that were not used for the lifetime that their account has chosen, and
@@ -231,7 +232,7 @@ func (k *Keys) RevokeUnused(ctx context.Context) error {
 	// A transaction would lock the whole SQLite file, so the usual case avoids it.
 	due, err := k.unusedDue(ctx)
 	if err != nil {
-		return failed("find unused API keys", err)
+		return value.Failed("find unused API keys", err)
 	}
 	ofAccount := map[uuid.UUID][]uuid.UUID{}
 	var accounts []uuid.UUID
@@ -267,7 +268,7 @@ func (k *Keys) postponeUnused(ctx context.Context, ids []uuid.UUID) error {
 	key := unusedKey{UnusedPolicy: k.unusedLifetime, UnusedCheckAt: &check}
 	_, err := k.db.NewUpdate().Model(&key).Column(unusedState...).
 		Where("api_key.id IN (?)", bun.List(ids)).Exec(ctx)
-	return failed("postpone unused API keys", err)
+	return value.Failed("postpone unused API keys", err)
 }
 
 // unusedDue returns the keys whose next look is due: those that were looked at with another
@@ -337,7 +338,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 		key.UnusedPolicy = k.unusedLifetime
 		if account.DisabledAt != nil { // its keys are refused already
 			key.reset()
-			key.postpone(now, Day)
+			key.postpone(now, value.Day)
 			continue
 		}
 		switch key.look(now, k.UnusedLifetime(account), tx.db.mail, waiting) {
@@ -366,7 +367,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 }
 
 func noAccount(err error) error {
-	if errors.Is(err, ErrAccountNotFound) {
+	if errors.Is(err, value.ErrAccountNotFound) {
 		return nil // it is being erased
 	}
 	return err
@@ -405,7 +406,7 @@ func unusedMailSent(ctx context.Context, db bun.IDB, mail Mail) error {
 func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error {
 	return k.db.InTx(ctx, "revoke unused API key", func(ctx context.Context, tx Tx) error {
 		_, err := k.lockActive(ctx, tx, accountID, id)
-		if errors.Is(err, ErrKeyAlreadyRevoked) || errors.Is(err, ErrKeyNotFound) {
+		if errors.Is(err, value.ErrKeyAlreadyRevoked) || errors.Is(err, value.ErrKeyNotFound) {
 			return nil
 		}
 		if err != nil {
@@ -431,7 +432,7 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 		if err != nil || waiting {
 			return err
 		}
-		_, err = k.revoke(ctx, tx, accountID, id, "Unused for "+WholeDays(lifetime), system)
+		_, err = k.revoke(ctx, tx, accountID, id, "Unused for "+value.WholeDays(lifetime), system)
 		return err
 	})
 }

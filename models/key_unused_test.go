@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // age moves what is stored about unused keys into the past, because the database's clock decides.
@@ -47,7 +48,7 @@ func (f *fixture) claimUnused(t *testing.T, done func(context.Context, models.Ma
 	t.Helper()
 	for {
 		mail, _, err := f.Outbox.Claim(t.Context())
-		if errors.Is(err, models.ErrNoMail) {
+		if errors.Is(err, value.ErrNoMail) {
 			slices.Sort(mails)
 			return mails
 		}
@@ -89,7 +90,7 @@ func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
 		c := f.customer(t)
 		creator := f.member(t, c, models.RoleMember)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{Mail: true})}
-		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 90*models.Day, c.actor))
+		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 90*value.Day, c.actor))
 		unused, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, models.UserActor(creator.ID, ""))
 		used, _ := f.generate(t, c, models.NewKey{Label: "used", FormID: uuid.New()}, c.actor)
 		f.unusedMails(t)
@@ -114,15 +115,15 @@ func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
 			}
 		}
 		expect("at first", false)
-		pass(75 * models.Day)
+		pass(75 * value.Day)
 		expect("15 days before", false)
-		pass(models.Day)
+		pass(value.Day)
 		expect("14 days before", false, "owner unused", "creator unused")
-		pass(10 * models.Day)
+		pass(10 * value.Day)
 		expect("4 days before", false)
-		pass(models.Day + time.Minute) // the fixture's clock stands still
+		pass(value.Day + time.Minute) // the fixture's clock stands still
 		expect("3 days before", false, "owner unused", "creator unused")
-		pass(3 * models.Day)
+		pass(3 * value.Day)
 		expect("in the margin", false)
 		pass(2 * time.Hour)
 		expect("at the end", true)
@@ -146,25 +147,25 @@ func TestWhatKeepsAnUnusedKey(t *testing.T) {
 			t.Helper()
 			must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, after, c.actor))
 		}
-		f.age(t, key, 400*models.Day)
+		f.age(t, key, 400*value.Day)
 		round()
 		f.expectRevoked(t, "never", key, false)
-		set(365 * models.Day)
+		set(365 * value.Day)
 		round()
-		f.age(t, key, 13*models.Day)
+		f.age(t, key, 13*value.Day)
 		round()
-		set(90 * models.Day)
+		set(90 * value.Day)
 		f.age(t, key, 2*time.Hour)
 		round()
-		f.age(t, key, 13*models.Day+23*time.Hour)
+		f.age(t, key, 13*value.Day+23*time.Hour)
 		round()
 		f.expectRevoked(t, "within 14 days after a stricter setting", key, false)
 
-		stricter := f.open(t, models.Options{KeyUnusedLifetime: 30 * models.Day})
-		f.age(t, key, 2*models.Day)
+		stricter := f.open(t, models.Options{KeyUnusedLifetime: 30 * value.Day})
+		f.age(t, key, 2*value.Day)
 		unusedRound(t, stricter)
 		f.expectRevoked(t, "a stricter portal", key, false)
-		f.age(t, key, 14*models.Day+2*time.Hour)
+		f.age(t, key, 14*value.Day+2*time.Hour)
 		stricter.Keys.AddUsage(key, models.Source{}, f.clock.Now(), 1, 0)
 		unusedRound(t, stricter)
 		f.expectRevoked(t, "a use that is not written", key, false)
@@ -176,23 +177,23 @@ func TestUnusedKeysAreRevokedWithoutMail(t *testing.T) {
 		f.inRealTime()
 		c := f.customer(t)
 		key := errless(f.key(t, c))
-		store := f.open(t, models.Options{KeyUnusedLifetime: 45 * models.Day})
-		f.age(t, key, 60*models.Day)
+		store := f.open(t, models.Options{KeyUnusedLifetime: 45 * value.Day})
+		f.age(t, key, 60*value.Day)
 		unusedRound(t, store)
-		f.age(t, key, 14*models.Day)
+		f.age(t, key, 14*value.Day)
 		unusedRound(t, store)
 		f.expectRevoked(t, "after 14 days", key, false)
 		f.age(t, key, 2*time.Hour)
 
 		// With mail, the mails come first, and a mail that waits holds the revocation back.
-		mailing := f.open(t, models.Options{Mail: true, KeyUnusedLifetime: 45 * models.Day})
+		mailing := f.open(t, models.Options{Mail: true, KeyUnusedLifetime: 45 * value.Day})
 		unusedRound(t, mailing)
 		f.expectRevoked(t, "without the first mail", key, false)
 		f.unusedMails(t)
-		f.age(t, key, 20*models.Day)
+		f.age(t, key, 20*value.Day)
 		unusedRound(t, mailing)
 		f.expectRevoked(t, "without the second mail", key, false)
-		f.age(t, key, 4*models.Day)
+		f.age(t, key, 4*value.Day)
 		unusedRound(t, mailing)
 		f.expectRevoked(t, "while the mail waits", key, false)
 		f.unusedMails(t)
@@ -209,7 +210,7 @@ func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		c := f.customer(t)
 		creator := f.member(t, c, models.RoleMember)
-		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.actor))
 		key, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, models.UserActor(creator.ID, ""))
 		f.unusedMails(t)
 		giveUp := func(ctx context.Context, mail models.Mail) error { return errOf(f.Outbox.Failed(ctx, mail, true)) }
@@ -225,11 +226,11 @@ func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
 			mails int
 			done  func(context.Context, models.Mail) error
 		}{
-			{"14 days before", 16 * models.Day, 2, giveUp},
-			{"the first mail again", 11*models.Day + time.Minute, 2, toOwner},
-			{"11 days after that", 11*models.Day + time.Minute, 2, giveUp},
-			{"the second mail again", 3*models.Day + 2*time.Hour, 2, toOwner},
-			{"3 days after that", 3*models.Day + 30*time.Minute, 0, giveUp},
+			{"14 days before", 16 * value.Day, 2, giveUp},
+			{"the first mail again", 11*value.Day + time.Minute, 2, toOwner},
+			{"11 days after that", 11*value.Day + time.Minute, 2, giveUp},
+			{"the second mail again", 3*value.Day + 2*time.Hour, 2, toOwner},
+			{"3 days after that", 3*value.Day + 30*time.Minute, 0, giveUp},
 		} {
 			f.age(t, key, step.after)
 			unusedRound(t, f.Store)
@@ -248,7 +249,7 @@ func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
 func TestShortLifetimeOfUnusedKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.inRealTime()
-		f.Store = f.open(t, models.Options{Mail: true, KeyUnusedLifetime: models.Day})
+		f.Store = f.open(t, models.Options{Mail: true, KeyUnusedLifetime: value.Day})
 		c := f.customer(t)
 		key := errless(f.key(t, c))
 		f.unusedMails(t)
@@ -259,8 +260,8 @@ func TestShortLifetimeOfUnusedKeys(t *testing.T) {
 		}{
 			{"within a day", 23 * time.Hour, 0},
 			{"after a day", 2 * time.Hour, 1},
-			{"13 days later", 13 * models.Day, 1},
-			{"16 days later", 3 * models.Day, 0},
+			{"13 days later", 13 * value.Day, 1},
+			{"16 days later", 3 * value.Day, 0},
 		} {
 			f.age(t, key, step.after)
 			unusedRound(t, f.Store)
@@ -283,10 +284,10 @@ func TestUnusedKeysAndAClockThatRunsAhead(t *testing.T) {
 	f.inRealTime()
 	c := f.customer(t)
 	key := errless(f.key(t, c))
-	must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+	must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.actor))
 	for range 3 {
 		unusedRound(t, f.Store)
-		f.clock.Advance(100 * models.Day)
+		f.clock.Advance(100 * value.Day)
 	}
 	f.expectRevoked(t, "100 days ahead", key, false)
 	f.checkCount(t, 0, "SELECT count(*) FROM api_keys WHERE unused_since IS NOT NULL")
@@ -297,21 +298,21 @@ func TestUnusedLifetimeOfAnAccount(t *testing.T) {
 		f.inRealTime()
 		c := f.customer(t)
 		member := f.member(t, c, models.RoleMember)
-		store := f.open(t, models.Options{KeyUnusedLifetime: 120 * models.Day})
-		if got, want := store.Keys.UnusedLifetimes(), []time.Duration{30 * models.Day, 90 * models.Day, 120 * models.Day}; !slices.Equal(got, want) {
+		store := f.open(t, models.Options{KeyUnusedLifetime: 120 * value.Day})
+		if got, want := store.Keys.UnusedLifetimes(), []time.Duration{30 * value.Day, 90 * value.Day, 120 * value.Day}; !slices.Equal(got, want) {
 			t.Errorf("choices %v, want %v", got, want)
 		}
-		for _, after := range []time.Duration{0, 180 * models.Day} {
-			var invalid *models.InvalidError
+		for _, after := range []time.Duration{0, 180 * value.Day} {
+			var invalid *value.InvalidError
 			if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, after, c.actor); !errors.As(err, &invalid) {
 				t.Errorf("%v: error %v", after, err)
 			}
 		}
-		if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, models.UserActor(member.ID, "")); !errors.Is(err, models.ErrNotOwner) {
+		if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, models.UserActor(member.ID, "")); !errors.Is(err, value.ErrNotOwner) {
 			t.Errorf("a member: error %v", err)
 		}
 		for range 2 {
-			must(t, store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+			must(t, store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.actor))
 		}
 		recorded := f.recorded(t, c, models.ActionUnusedKeysSet)
 		if len(recorded) != 1 || recorded[0].Detail != "After 120 days → After 30 days" {
@@ -327,9 +328,9 @@ func TestUnusedKeysOfAFailingAccountWait(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		failing, other := f.customer(t), f.customer(t)
 		for _, c := range []customer{failing, other} {
-			must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*models.Day, c.actor))
+			must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.actor))
 			key, _ := f.key(t, c)
-			f.age(t, key, 20*models.Day)
+			f.age(t, key, 20*value.Day)
 		}
 		f.unusedMails(t)
 		condition := "NEW.account_id = '" + failing.ID.String() + "'"

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/usage"
+	"portal/models/value"
 )
 
 // UsageSpan is a number of whole hours or days (UTC). The last one is the current one.
@@ -27,7 +28,7 @@ func Hours(n int) UsageSpan {
 
 // Days returns the span of the last n days. Usage by the day is kept for 400 days.
 func Days(n int) UsageSpan {
-	return UsageSpan{table: "api_key_daily_usage", column: "day", period: Day, n: n}
+	return UsageSpan{table: "api_key_daily_usage", column: "day", period: value.Day, n: n}
 }
 
 // String returns the length of the span, such as "24 hours".
@@ -131,7 +132,7 @@ func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) 
 		keys, certain, err = k.readUsageOnce(ctx, span, filter, since)
 		return certain, err
 	})
-	return keys, failed("read usage", err)
+	return keys, value.Failed("read usage", err)
 }
 
 func (k *Keys) readUsageOnce(ctx context.Context, span UsageSpan, filter keyFilter, since usage.Mark) (keys []KeyUsage, certain bool, err error) {

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestUsageByDayOfActiveKeys(t *testing.T) {
@@ -26,7 +27,7 @@ func TestUsageByDayOfActiveKeys(t *testing.T) {
 			use(t, s, secret, 3)
 			use(t, s, otherSecret, 1)
 		})
-		f.clock.Advance(3 * models.Day)
+		f.clock.Advance(3 * value.Day)
 		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 2) })
 		f.clock.Advance(time.Second) // a report tells instances apart by their last use
 		// Requests today, in memory or just written.
@@ -57,7 +58,7 @@ func TestUsageByDayOfActiveKeys(t *testing.T) {
 				t.Errorf("%d days: %v, want %v", days, report, want)
 			}
 		}
-		f.clock.Advance(models.Day)
+		f.clock.Advance(value.Day)
 		if report := daily(2); !slices.Equal(report[key.ID], []int64{7, 0}) {
 			t.Errorf("a day later: %v", report)
 		}
@@ -125,7 +126,7 @@ func TestUsageOfAnAccountHasItsRevokedKeys(t *testing.T) {
 		f.revoke(t, forgotten)
 		f.revoke(t, revoked)
 		began := f.clock.Now()
-		f.clock.Advance(10 * models.Day)
+		f.clock.Advance(10 * value.Day)
 		lately, _ := f.key(t, c)
 		f.revoke(t, lately)
 		use(t, f.Store, secret, 3)

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/usage"
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -46,24 +47,24 @@ func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return k.whereActive(q).Where("api_key.account_id = ?", accountID).OrderExpr("api_key.id DESC")
 	})
-	return keys, failed("list API keys", err)
+	return keys, value.Failed("list API keys", err)
 }
 
 // All returns a page of the account's keys, active and revoked, by id, for operators.
-func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {
+func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[Key], error) {
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return page.byID(q).Where("api_key.account_id = ?", accountID)
+		return page.ByID(q).Where("api_key.account_id = ?", accountID)
 	})
-	return cut(keys, page), failed("list API keys", err)
+	return value.Cut(keys, page), value.Failed("list API keys", err)
 }
 
-// Find returns one of the account's keys, active or revoked, or [ErrKeyNotFound].
+// Find returns one of the account's keys, active or revoked, or [value.ErrKeyNotFound].
 func (k *Keys) Find(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.findWhere(ctx, k.db, whereID(accountID, id))
 }
 
 // Replacement returns the newest of the account's active keys that replace this one, or
-// [ErrKeyNotFound].
+// [value.ErrKeyNotFound].
 func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.findWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return k.whereActive(q).Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
@@ -71,13 +72,13 @@ func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, e
 	})
 }
 
-// FindAsOperator returns a key of any account, or [ErrKeyNotFound].
+// FindAsOperator returns a key of any account, or [value.ErrKeyNotFound].
 func (k *Keys) FindAsOperator(ctx context.Context, id uuid.UUID) (Key, error) {
 	return k.findWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
 }
 
 // FindBySecret returns the key, of any account, with this secret, for operators who hold a leaked
-// key. The error may be [ErrKeyMissingPrefix], [ErrKeyMalformed] or [ErrKeyNotFound].
+// key. The error may be [value.ErrKeyMissingPrefix], [value.ErrKeyMalformed] or [value.ErrKeyNotFound].
 func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 	if err := checkKeySecret(secret); err != nil {
 		return Key{}, err
@@ -102,19 +103,19 @@ func selectKeys(db bun.IDB, into any) *bun.SelectQuery {
 		Join(joinLastUses)
 }
 
-// findWhere returns the only key that filter selects, or [ErrKeyNotFound].
+// findWhere returns the only key that filter selects, or [value.ErrKeyNotFound].
 func (k *Keys) findWhere(ctx context.Context, db bun.IDB, filter keyFilter) (Key, error) {
 	keys, err := k.listWhere(ctx, db, filter)
 	switch {
 	case err != nil:
-		return Key{}, failed("find API key", err)
+		return Key{}, value.Failed("find API key", err)
 	case len(keys) == 0:
-		return Key{}, ErrKeyNotFound
+		return Key{}, value.ErrKeyNotFound
 	}
 	return keys[0], nil
 }
 
-// lock returns one of the account's keys, or [ErrKeyNotFound], and locks its row until the
+// lock returns one of the account's keys, or [value.ErrKeyNotFound], and locks its row until the
 // transaction ends.
 func (k *Keys) lock(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, error) {
 	return k.findWhere(ctx, tx, func(q *bun.SelectQuery) *bun.SelectQuery {
@@ -138,11 +139,11 @@ const (
 )
 
 // RevokedKeysKept is how long a revoked or expired key is listed.
-const RevokedKeysKept = 90 * Day
+const RevokedKeysKept = 90 * value.Day
 
 // Revoked returns a page of the account's keys that were revoked or expired in the last 90 days,
 // the latest first, with RevokedBy.
-func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {
+func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[Key], error) {
 	now := k.db.Now()
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
 		q = q.Where("NOT "+activeKey, now).Where(keyEnd+" >= ?", now.Add(-RevokedKeysKept)).
@@ -157,7 +158,7 @@ func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (Lis
 		}
 		return q
 	})
-	return cut(keys, page), failed("list revoked API keys", err)
+	return value.Cut(keys, page), value.Failed("list revoked API keys", err)
 }
 
 // Creator returns the email of the user who generated one of the account's keys. If an operator
@@ -169,7 +170,7 @@ func (k *Keys) Creator(ctx context.Context, accountID, keyID uuid.UUID) (string,
 		Where("api_key.account_id = ? AND api_key.id = ? AND u.account_id = ?", accountID, keyID, accountID).
 		Where("EXISTS (SELECT 1 FROM users AS other WHERE other.account_id = ? AND other.id <> u.id)", accountID).
 		Scan(ctx, &email)
-	return email, notFound("find the creator of an API key", err, nil)
+	return email, value.NotFound("find the creator of an API key", err, nil)
 }
 
 // GeneratedBy returns the account's active keys that a user has generated, the newest first.
@@ -177,7 +178,7 @@ func (k *Keys) GeneratedBy(ctx context.Context, accountID, userID uuid.UUID) ([]
 	keys := []Key{}
 	err := k.whereActive(k.db.NewSelect().Model(&keys)).Where("api_key.account_id = ?", accountID).
 		Where("api_key.created_by = ?", userID).OrderExpr("api_key.id DESC").Scan(ctx)
-	return keys, failed("list the API keys of a user", err)
+	return keys, value.Failed("list the API keys of a user", err)
 }
 
 // whereActive selects the keys that are neither revoked nor expired.
@@ -194,11 +195,11 @@ func (k *Keys) MaxLifetime() time.Duration { return k.maxLifetime }
 
 // Revoke revokes one of the account's keys for a reason of at most 500 characters, which may be
 // empty, and records the activity. After it returns, no instance accepts the key. If the key was
-// revoked before or has expired, it returns the unchanged key with [ErrKeyAlreadyRevoked]. The
-// error may also be an [*InvalidError] for the field "reason", [ErrKeyNotFound], or
-// [ErrUnavailable], after which the outcome is unknown.
+// revoked before or has expired, it returns the unchanged key with [value.ErrKeyAlreadyRevoked]. The
+// error may also be an [*value.InvalidError] for the field "reason", [value.ErrKeyNotFound], or
+// [value.ErrUnavailable], after which the outcome is unknown.
 func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
-	reason, err := cleanNote("reason", "Reason", reason)
+	reason, err := value.CleanNote("reason", "Reason", reason)
 	if err != nil {
 		return Key{}, err
 	}
@@ -208,18 +209,18 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason strin
 }
 
 // RevokeAll revokes several keys of the account as [Keys.Revoke] does, all or none. It returns
-// those that were active. The order of ids does not matter. At most [MaxActiveKeys] are revoked.
+// those that were active. The order of ids does not matter. At most [value.MaxActiveKeys] are revoked.
 func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UUID, reason string, actor Actor) ([]Key, error) {
-	reason, err := cleanNote("reason", "Reason", reason)
+	reason, err := value.CleanNote("reason", "Reason", reason)
 	if err != nil {
 		return nil, err
 	}
-	ids = sortedIDs(ids) // so that no two calls wait for each other
+	ids = value.SortedIDs(ids) // so that no two calls wait for each other
 	return inTx(ctx, k.db, "revoke API keys", func(ctx context.Context, tx Tx) (revoked []Key, err error) {
-		for _, id := range ids[:min(len(ids), MaxActiveKeys)] {
+		for _, id := range ids[:min(len(ids), value.MaxActiveKeys)] {
 			key, err := k.revoke(ctx, tx, accountID, id, reason, actor)
 			switch {
-			case errors.Is(err, ErrKeyAlreadyRevoked):
+			case errors.Is(err, value.ErrKeyAlreadyRevoked):
 			case err != nil:
 				return nil, err
 			default:
@@ -246,10 +247,10 @@ func (k *Keys) revoke(ctx context.Context, tx Tx, accountID, id uuid.UUID, reaso
 }
 
 // Rename gives one of the account's active keys another label, records the activity and returns the
-// changed key. The error may be an [*InvalidError] for the field "label", [ErrKeyNotFound] or
-// [ErrKeyAlreadyRevoked] with the unchanged key.
+// changed key. The error may be an [*value.InvalidError] for the field "label", [value.ErrKeyNotFound] or
+// [value.ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string, actor Actor) (Key, error) {
-	label, err := cleanName("label", "Label", label)
+	label, err := value.CleanName("label", "Label", label)
 	if err != nil {
 		return Key{}, err
 	}
@@ -277,7 +278,7 @@ func renameKey(ctx context.Context, tx Tx, key Key, label string, actor Actor) (
 	})
 }
 
-// FindDurable returns one of the account's keys, or [ErrKeyNotFound], in a state that no failover
+// FindDurable returns one of the account's keys, or [value.ErrKeyNotFound], in a state that no failover
 // can undo. A plain read may show a revocation that a synchronous standby does not have yet.
 func (k *Keys) FindDurable(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return inTx(ctx, k.db, "find API key", func(ctx context.Context, tx Tx) (Key, error) {
@@ -288,8 +289,8 @@ func (k *Keys) FindDurable(ctx context.Context, accountID, id uuid.UUID) (Key, e
 	})
 }
 
-// lockActive locks one of the account's active keys and returns it, or [ErrKeyNotFound]. If the key
-// is revoked or has expired, lockActive returns it with [ErrKeyAlreadyRevoked].
+// lockActive locks one of the account's active keys and returns it, or [value.ErrKeyNotFound]. If the key
+// is revoked or has expired, lockActive returns it with [value.ErrKeyAlreadyRevoked].
 func (k *Keys) lockActive(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, error) {
 	if err := tx.lockAccountsTable(ctx, accountID); err != nil {
 		return Key{}, err
@@ -305,7 +306,7 @@ func (k *Keys) lockActive(ctx context.Context, tx Tx, accountID, id uuid.UUID) (
 	if err == nil && key.EndedAt(now) != nil {
 		// An earlier revocation may have stopped waiting for a synchronous standby, so the
 		// commit of this row lock waits until the standby has both.
-		err = committed(ErrKeyAlreadyRevoked)
+		err = committed(value.ErrKeyAlreadyRevoked)
 	}
 	return key, err
 }

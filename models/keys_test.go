@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestGeneratedKey(t *testing.T) {
@@ -51,7 +52,7 @@ func TestGeneratedKey(t *testing.T) {
 		}
 		other := f.customer(t)
 		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "an unknown": newID(), "the zero": uuid.Nil} {
-			if found, err := f.Keys.Find(ctx, other.ID, id); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Keys.Find(ctx, other.ID, id); !errors.Is(err, value.ErrKeyNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
 		}
@@ -187,26 +188,26 @@ func TestConcurrentSubmissionsGenerateOneKey(t *testing.T) {
 func TestAccountHasAHundredActiveKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		f.manyKeys(t, c, models.MaxActiveKeys-1)
+		f.manyKeys(t, c, value.MaxActiveKeys-1)
 		// Concurrent requests on two instances want the last key.
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		made, errs := atOnce(8, func(i int) error {
 			_, _, err := stores[i%2].Keys.Generate(ctx, c.ID, form("last"), c.actor)
 			return err
 		})
-		checkErrors(t, "a key beyond the limit", errs, models.ErrKeyLimit)
+		checkErrors(t, "a key beyond the limit", errs, value.ErrKeyLimit)
 		keys, err := f.Keys.Active(ctx, c.ID)
-		if err != nil || made != 1 || len(keys) != models.MaxActiveKeys {
+		if err != nil || made != 1 || len(keys) != value.MaxActiveKeys {
 			t.Fatalf("%d made, %d active, %v", made, len(keys), err)
 		}
-		if !strings.Contains(models.ErrKeyLimit.Error(), "100") {
-			t.Errorf("the error does not name the limit: %v", models.ErrKeyLimit)
+		if !strings.Contains(value.ErrKeyLimit.Error(), "100") {
+			t.Errorf("the error does not name the limit: %v", value.ErrKeyLimit)
 		}
 		// Revoked keys and keys of other accounts do not count.
 		f.key(t, f.customer(t))
 		f.revoke(t, keys[50])
 		f.key(t, c)
-		if _, _, err := f.Keys.Generate(ctx, c.ID, form("one too many"), c.actor); !errors.Is(err, models.ErrKeyLimit) {
+		if _, _, err := f.Keys.Generate(ctx, c.ID, form("one too many"), c.actor); !errors.Is(err, value.ErrKeyLimit) {
 			t.Errorf("beyond the limit again: %v", err)
 		}
 	})
@@ -247,15 +248,15 @@ func TestKeyIsFoundByItsValue(t *testing.T) {
 			t.Errorf("a revoked key: %+v, %v", found, err)
 		}
 		for value, want := range map[string]error{
-			secret[4:]:  models.ErrKeyMissingPrefix,
-			secret[:39]: models.ErrKeyMalformed,
-			unknownKey:  models.ErrKeyNotFound,
+			secret[4:]:  value.ErrKeyMissingPrefix,
+			secret[:39]: value.ErrKeyMalformed,
+			unknownKey:  value.ErrKeyNotFound,
 		} {
 			if found, err := f.Keys.FindBySecret(ctx, value); !errors.Is(err, want) || found.ID != uuid.Nil {
 				t.Errorf("%s: %+v, %v", value, found, err)
 			}
 		}
-		checkError(t, "an unknown id", errOf(f.Keys.FindAsOperator(ctx, newID())), models.ErrKeyNotFound)
+		checkError(t, "an unknown id", errOf(f.Keys.FindAsOperator(ctx, newID())), value.ErrKeyNotFound)
 	})
 }
 

@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"context"
+	"portal/models/value"
 	"slices"
 	"sync"
 	"time"
@@ -101,7 +102,9 @@ func (b *lastSeenBuffer) unwritten(matches func(seenID) bool) map[seenID]time.Ti
 // Unless a written entry has changed meanwhile, flush removes it.
 func (b *lastSeenBuffer) flush(ctx context.Context, write func(context.Context, []lastSeenRow) error) error {
 	rows := b.rows()
-	slices.SortFunc(rows, func(a, b lastSeenRow) int { return cmp.Or(compareIDs(a.ID, b.ID), compareIDs(a.KeyID, b.KeyID)) })
+	slices.SortFunc(rows, func(a, b lastSeenRow) int {
+		return cmp.Or(value.CompareIDs(a.ID, b.ID), value.CompareIDs(a.KeyID, b.KeyID))
+	})
 	for batch := range slices.Chunk(rows, seenBatch) {
 		if err := ctx.Err(); err != nil {
 			return err

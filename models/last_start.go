@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 
 	"github.com/uptrace/bun"
 )
@@ -20,7 +21,7 @@ func (s *Store) RecordSettings(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
 	_, err := s.db.NewInsert().Model(&row).On("CONFLICT (only_row) DO UPDATE").Set("passwords_off = EXCLUDED.passwords_off").Exec(ctx)
-	return failed("record the settings", err)
+	return value.Failed("record the settings", err)
 }
 
 // PasswordsOff reports whether sign-in with a password is turned off.
@@ -30,7 +31,7 @@ func (s *Store) PasswordsOff() bool { return s.people.PasswordsOff() }
 // was one. Nothing else may use the store before.
 func (s *Store) AdoptSettings(ctx context.Context) error {
 	var row lastStart
-	err := noRows(s.db.NewSelect().Model(&row).Scan(ctx), nil)
+	err := value.NoRows(s.db.NewSelect().Model(&row).Scan(ctx), nil)
 	s.people.SetPasswordsOff(row.PasswordsOff)
-	return failed("read the settings", err)
+	return value.Failed("read the settings", err)
 }

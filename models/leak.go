@@ -2,6 +2,7 @@ package models
 
 import (
 	"encoding/hex"
+	"portal/models/value"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -55,7 +56,7 @@ func cleanLeakURL(reported string) string {
 	if decoded := withoutHidden(percentEncoded.ReplaceAllStringFunc(clean, percentDecode)); keyInURL.MatchString(decoded) {
 		clean = decoded
 	}
-	clean = keyInURL.ReplaceAllStringFunc(clean, func(key string) string { return mask(key[len(key)-4:]) })
+	clean = keyInURL.ReplaceAllStringFunc(clean, func(key string) string { return value.Mask(key[len(key)-4:]) })
 	if utf8.RuneCountInString(clean) > maxLeakURL {
 		clean = string([]rune(clean)[:maxLeakURL])
 	}
@@ -64,7 +65,7 @@ func cleanLeakURL(reported string) string {
 
 func withoutHidden(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if hidden(r) {
+		if value.Hidden(r) {
 			return -1
 		}
 		return r

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"portal/models/value"
 	"strings"
 	"time"
 
@@ -59,12 +60,12 @@ type Mail struct {
 }
 
 // MaskedKey returns the masked key that the mail is about, or "" if there is none.
-func (m Mail) MaskedKey() string { return maskIfKnown(m.KeyLastFour) }
+func (m Mail) MaskedKey() string { return value.MaskIfKnown(m.KeyLastFour) }
 
 // EmailFreed reports whether the mail tells the person who has proved an email that an earlier user
 // had it without a proof.
 func (m Mail) EmailFreed() bool {
-	return m.Kind == ActionEmailChanged && strings.HasSuffix(m.Label, unprovenDomain)
+	return m.Kind == ActionEmailChanged && strings.HasSuffix(m.Label, value.UnprovenDomain)
 }
 
 // MailKey is a key that a mail lists.

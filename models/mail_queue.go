@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"portal/models/value"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ const (
 // did. If there is no room, it drops them and logs a warning. Those beyond the limits of their
 // addresses are dropped too, and those that nobody can receive.
 func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
-	mails = slices.DeleteFunc(mails, func(m Mail) bool { return strings.HasSuffix(m.Recipient, unprovenDomain) })
+	mails = slices.DeleteFunc(mails, func(m Mail) bool { return strings.HasSuffix(m.Recipient, value.UnprovenDomain) })
 	if len(mails) == 0 {
 		return false, nil
 	}
@@ -94,7 +95,7 @@ const (
 // transactions can exceed the limits by a few mails.
 func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	for i := range mails {
-		mails[i].ID = newID()
+		mails[i].ID = value.NewID()
 	}
 	kind, now, limit := mails[0].Kind, tx.Now(), maxRecentMails
 	switch kind {
@@ -107,7 +108,7 @@ func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	recent := make([]recentMail, len(mails))
 	hashes := make([][]byte, len(mails))
 	for i, mail := range mails {
-		hashes[i] = HashEmail(mail.Recipient)
+		hashes[i] = value.HashEmail(mail.Recipient)
 		recent[i] = recentMail{
 			ID: mail.ID, Kind: kind, AccountID: mail.AccountID, EmailHash: hashes[i], DeviceHash: mail.DeviceHash, At: cmp.Or(mail.DueAt, now),
 		}
@@ -128,7 +129,7 @@ func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	isFull := func(hash []byte) bool {
 		return slices.ContainsFunc(full, func(other []byte) bool { return bytes.Equal(hash, other) })
 	}
-	mails = slices.DeleteFunc(mails, func(m Mail) bool { return isFull(HashEmail(m.Recipient)) })
+	mails = slices.DeleteFunc(mails, func(m Mail) bool { return isFull(value.HashEmail(m.Recipient)) })
 	recent = slices.DeleteFunc(recent, func(r recentMail) bool { return isFull(r.EmailHash) })
 	if len(recent) == 0 {
 		return nil, nil

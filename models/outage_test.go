@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // During an outage every result is ErrUnavailable, and no usage count is lost.
@@ -37,11 +38,11 @@ func TestPostgresOutage(t *testing.T) {
 			defer cancel()
 			started := time.Now()
 			err := do(ctx)
-			if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 30*time.Second {
+			if took := time.Since(started); !errors.Is(err, value.ErrUnavailable) || took > 30*time.Second {
 				t.Errorf("%s: %v after %s", name, err, took)
 			}
 			for _, answer := range []error{
-				models.ErrKeyUnknown, models.ErrKeyRevoked, models.ErrKeyNotFound, models.ErrSessionNotFound, models.ErrWrongCredentials,
+				value.ErrKeyUnknown, value.ErrKeyRevoked, value.ErrKeyNotFound, value.ErrSessionNotFound, value.ErrWrongCredentials,
 			} {
 				if errors.Is(err, answer) {
 					t.Errorf("%s: answered %v", name, err)
@@ -95,7 +96,7 @@ func TestConfirmedRevocationSurvivesACrashOfPostgres(t *testing.T) {
 	must(t, cluster.Halt())
 	must(t, cluster.Resume())
 	restarted := f.open(t, models.Options{})
-	checkError(t, "the revoked key", errOf(restarted.API.Authenticate(t.Context(), secret, models.Source{})), models.ErrKeyRevoked)
+	checkError(t, "the revoked key", errOf(restarted.API.Authenticate(t.Context(), secret, models.Source{})), value.ErrKeyRevoked)
 	checkError(t, "the other key", errOf(restarted.API.Authenticate(t.Context(), keptSecret, models.Source{})), nil)
 	found := modelstest.Value(restarted.Keys.Find(t.Context(), c.ID, kept.ID))(t)
 	if found.RevokedAt != nil {
@@ -124,13 +125,13 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 			defer cancel()
 			started := time.Now()
 			p, err := f.API.Authenticate(ctx, []string{secret, unknownKey}[i/2%2], models.Source{})
-			if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || took > limit+20*time.Second {
+			if took := time.Since(started); !errors.Is(err, value.ErrUnavailable) || p.KeyID != uuid.Nil || took > limit+20*time.Second {
 				t.Errorf("%+v, %v after %s of %s", p, err, took, limit)
 			}
 		})
 		<-next.C
 	}
-	checkError(t, "ready", f.API.Ready(t.Context()), models.ErrUnavailable)
+	checkError(t, "ready", f.API.Ready(t.Context()), value.ErrUnavailable)
 	running.Wait()
 	must(t, tx.Rollback())
 	must(t, f.API.Ready(t.Context()))
@@ -149,6 +150,6 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	agent := f.agent(t, c)
 	p := modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t)
 	f.exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
-	checkError(t, "key", errOf(f.open(t, models.Options{}).API.Authenticate(t.Context(), secret, models.Source{})), models.ErrUnavailable)
-	checkError(t, "agent", f.API.CheckAgent(t.Context(), p, agent.ID), models.ErrUnavailable)
+	checkError(t, "key", errOf(f.open(t, models.Options{}).API.Authenticate(t.Context(), secret, models.Source{})), value.ErrUnavailable)
+	checkError(t, "agent", f.API.CheckAgent(t.Context(), p, agent.ID), value.ErrUnavailable)
 }

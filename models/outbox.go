@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"context"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,16 +31,16 @@ func newOutbox(db *DB) *Outbox { return &Outbox{db} }
 // Claim returns a mail that is due, and the token of its link if it has one. Of those with the fewest
 // attempts, it is the one that has been due longest, so mails that fail again and again do not hold
 // up the others. For the next two minutes no other caller gets the same mail. After sending it, the
-// caller calls [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [ErrNoMail].
+// caller calls [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [value.ErrNoMail].
 func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error) {
 	for {
 		// A transaction would lock the whole SQLite file, so the usual case avoids it.
 		due, err := o.due(o.db).Exists(ctx)
 		if err == nil && !due {
-			err = ErrNoMail
+			err = value.ErrNoMail
 		}
 		if err != nil {
-			return Mail{}, "", failed("claim a mail", err)
+			return Mail{}, "", value.Failed("claim a mail", err)
 		}
 		err = o.db.InTx(ctx, "claim a mail", func(ctx context.Context, tx Tx) error {
 			mail, token, err = o.claimNext(ctx, tx)
@@ -68,7 +69,7 @@ func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string,
 	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
 		Where("id = (?)", due).Returning("id").Scan(ctx, &id)
 	if err != nil {
-		return Mail{}, "", noRows(err, ErrNoMail)
+		return Mail{}, "", value.NoRows(err, value.ErrNoMail)
 	}
 	err = tx.NewSelect().Model(&mail).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(a.name, '') AS account_name").
@@ -89,7 +90,7 @@ func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string,
 	switch mail.Kind {
 	case MailWebhookFailing:
 		err = tx.NewSelect().Model((*Endpoint)(nil)).Column("url").Where("endpoint.id = ? AND endpoint.removed_at IS NULL", mail.ActivityID).Scan(ctx, &mail.Label)
-		if err = noRows(err, nil); mail.Label == "" {
+		if err = value.NoRows(err, nil); mail.Label == "" {
 			mail.Recipient = "" // the endpoint was removed
 		}
 	case MailPasswordForgotten:
@@ -129,10 +130,10 @@ func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string,
 func (o *Outbox) Sent(ctx context.Context, mail Mail) error {
 	if mail.Kind == MailKeysUnused {
 		if err := unusedMailSent(ctx, o.db, mail); err != nil {
-			return failed("record a sent mail", err)
+			return value.Failed("record a sent mail", err)
 		}
 	}
-	return failed("delete a sent mail", deleteMail(ctx, o.db, mail))
+	return value.Failed("delete a sent mail", deleteMail(ctx, o.db, mail))
 }
 
 // deleteMail deletes a mail unless its lease has ended and another instance has claimed it since.
@@ -150,11 +151,11 @@ func (o *Outbox) Failed(ctx context.Context, mail Mail, permanent bool) (dropped
 	}
 	retry := o.db.Now().Add(mailRetry(mail.Attempts))
 	if permanent || retry.Sub(mail.CreatedAt) > kept {
-		return true, failed("drop a mail", deleteMail(ctx, o.db, mail))
+		return true, value.Failed("drop a mail", deleteMail(ctx, o.db, mail))
 	}
 	_, err = o.db.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?", retry).
 		Where("id = ? AND attempts = ?", mail.ID, mail.Attempts).Exec(ctx)
-	return false, failed("schedule a mail", err)
+	return false, value.Failed("schedule a mail", err)
 }
 
 // mailRetry returns the time from a failed attempt to the next one.
@@ -172,7 +173,7 @@ func (o *Outbox) Enabled() bool { return o.db.mail }
 // Waiting returns the number of mails in the outbox.
 func (o *Outbox) Waiting(ctx context.Context) (int, error) {
 	count, err := o.db.NewSelect().Model((*Mail)(nil)).Count(ctx)
-	return int(count), failed("count mails", err)
+	return int(count), value.Failed("count mails", err)
 }
 
 // readExpiring reads the keys that a mail about their expiry reports. Because it reads them when

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ func (o *Outbox) WarnOfExpiry(ctx context.Context) error {
 	// A transaction would lock the whole SQLite file, so the usual case avoids it.
 	accounts, err := o.accountsToWarn(ctx)
 	if err != nil {
-		return failed("find API keys that expire", err)
+		return value.Failed("find API keys that expire", err)
 	}
 	var errs []error
 	for _, id := range accounts {
@@ -45,7 +46,7 @@ func (o *Outbox) accountsToWarn(ctx context.Context) (accounts []uuid.UUID, err 
 	ctx, cancel := context.WithTimeout(ctx, o.db.timeout)
 	defer cancel()
 	err = o.whereUnwarned(o.db.NewSelect().Model((*Key)(nil)), 0).Column("account_id").Scan(ctx, &accounts)
-	slices.SortFunc(accounts, compareIDs)
+	slices.SortFunc(accounts, value.CompareIDs)
 	return slices.Compact(accounts), err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // expiryMails sends all mails and returns those about keys that expire.
@@ -15,7 +16,7 @@ func (f *fixture) expiryMails(t *testing.T) (mails []models.Mail) {
 	t.Helper()
 	for {
 		mail, _, err := f.Outbox.Claim(t.Context())
-		if errors.Is(err, models.ErrNoMail) {
+		if errors.Is(err, value.ErrNoMail) {
 			return mails
 		}
 		must(t, err)
@@ -60,37 +61,37 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		}
 		at := func(d time.Duration) { f.clock.Advance(start.Add(d).Sub(f.clock.Now())) }
 
-		generate("first", 30*models.Day, models.UserActor(creator.ID, ""))
-		generate("second", 30*models.Day+30*time.Minute, c.actor)
-		revoked := generate("revoked", 30*models.Day, c.actor)
-		edited := generate("edited", 40*models.Day, c.actor)
+		generate("first", 30*value.Day, models.UserActor(creator.ID, ""))
+		generate("second", 30*value.Day+30*time.Minute, c.actor)
+		revoked := generate("revoked", 30*value.Day, c.actor)
+		edited := generate("edited", 40*value.Day, c.actor)
 		f.key(t, c)
 		f.revoke(t, revoked)
-		at(22 * models.Day)
+		at(22 * value.Day)
 		expect("8 days before")
-		at(23 * models.Day)
+		at(23 * value.Day)
 		expect("7 days before", "creator first", "owner first second")
-		at(28 * models.Day)
+		at(28 * value.Day)
 		expect("2 days before")
-		must(t, errOf(f.Keys.Restrict(ctx, c.ID, edited.ID, "", models.Restrictions{ExpiresAt: f.in(6 * models.Day)}, "", c.actor)))
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, edited.ID, "", models.Restrictions{ExpiresAt: f.in(6 * value.Day)}, "", c.actor)))
 		expect("an earlier expiry")
-		at(29 * models.Day)
+		at(29 * value.Day)
 		expect("1 day before", "creator first", "owner first second")
 		f.clock.Advance(time.Second)
-		must(t, errOf(f.Keys.Restrict(ctx, c.ID, edited.ID, "", models.Restrictions{ExpiresAt: f.in(4 * models.Day)}, "", c.actor)))
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, edited.ID, "", models.Restrictions{ExpiresAt: f.in(4 * value.Day)}, "", c.actor)))
 		expect("another expiry")
-		at(31 * models.Day)
+		at(31 * value.Day)
 		expect("after the expiry")
-		soon := generate("soon", 7*models.Day+time.Minute, c.actor)
+		soon := generate("soon", 7*value.Day+time.Minute, c.actor)
 		must(t, f.Outbox.WarnOfExpiry(ctx))
 		f.revoke(t, soon)
 		expect("revoked before the mail is sent")
-		generate("a day", models.Day, c.actor)
-		generate("a week", 7*models.Day, c.actor)
+		generate("a day", value.Day, c.actor)
+		generate("a week", 7*value.Day, c.actor)
 		expect("short lives")
-		at(32*models.Day + time.Minute)
+		at(32*value.Day + time.Minute)
 		expect("1 day before the other expiry", "owner edited")
-		at(37 * models.Day)
+		at(37 * value.Day)
 		expect("1 day before the end of a week", "owner a week")
 	})
 }
@@ -102,7 +103,7 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		creator := f.member(t, c, models.RoleMember)
 		generate := func(by models.Actor) {
-			f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(7*models.Day + time.Minute)}), by)
+			f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(7*value.Day + time.Minute)}), by)
 			f.clock.Advance(time.Minute)
 		}
 		expect := func(step string, want ...string) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // resetToken asks for a link to set a new password and returns its token.
@@ -35,7 +36,7 @@ func TestRequestsForAPasswordResetAreLimited(t *testing.T) {
 			must(t, request(c.user.Email, strangers(1)))
 		}
 		err := request("nobody@example.com", strangers(1))
-		if _, limited := errors.AsType[*models.SignInLimitError](err); !limited {
+		if _, limited := errors.AsType[*value.SignInLimitError](err); !limited {
 			t.Errorf("the address is not limited: %v", err)
 		}
 		// From elsewhere the request for the email succeeds, but no further mail is queued.
@@ -44,7 +45,7 @@ func TestRequestsForAPasswordResetAreLimited(t *testing.T) {
 		// A user has at most three links.
 		for {
 			mail, _, err := f.Outbox.Claim(t.Context())
-			if errors.Is(err, models.ErrNoMail) {
+			if errors.Is(err, value.ErrNoMail) {
 				break
 			}
 			must(t, err)
@@ -148,7 +149,7 @@ func TestTwoInstancesClaimDifferentMails(t *testing.T) {
 		if succeeded != mails || len(seen) != mails {
 			t.Errorf("%d claims of %d different mails, errors %v", succeeded, len(seen), errs)
 		}
-		if _, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, models.ErrNoMail) {
+		if _, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, value.ErrNoMail) {
 			t.Errorf("another mail: %v", err)
 		}
 	})
@@ -164,7 +165,7 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 		f.clock.Advance(30*time.Minute - time.Second)
 		must(t, errOf(f.Credentials.PasswordResetUser(t.Context(), late)))
 		f.clock.Advance(time.Second)
-		checkError(t, "after 30 minutes", use(late), models.ErrMailLinkInvalid)
+		checkError(t, "after 30 minutes", use(late), value.ErrMailLinkInvalid)
 
 		for name, end := range map[string]func(customer, models.Session) error{
 			"after a change of password": func(c customer, session models.Session) error {
@@ -181,7 +182,7 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 			session := f.signedIn(t, c)
 			token := f.resetToken(t, c.user.Email)
 			must(t, end(c, session))
-			checkError(t, name, use(token), models.ErrMailLinkInvalid)
+			checkError(t, name, use(token), value.ErrMailLinkInvalid)
 		}
 		f.clock.Advance(31 * time.Minute)
 		must(t, f.Erasures.Purge(t.Context()))

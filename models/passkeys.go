@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,15 +39,15 @@ type usedChallenge struct {
 // Passkeys returns the passkeys of a session's user, the oldest first.
 func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey, error) {
 	passkeys := []Passkey{}
-	err := c.db.NewSelect().Model(&passkeys).Where("user_id = ?", session.UserID).OrderExpr("id").Limit(MaxPasskeys).Scan(ctx)
-	return passkeys, failed("list passkeys", err)
+	err := c.db.NewSelect().Model(&passkeys).Where("user_id = ?", session.UserID).OrderExpr("id").Limit(value.MaxPasskeys).Scan(ctx)
+	return passkeys, value.Failed("list passkeys", err)
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
-// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken], [ErrChallengeUsed]
-// or [ErrOnlyByProvider].
+// records the activity. The error may be [value.ErrPasskeyLimit], [value.ErrPasskeyTaken], [value.ErrChallengeUsed]
+// or [value.ErrOnlyByProvider].
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
-	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
+	passkey.ID, passkey.UserID, passkey.CreatedAt = value.NewID(), session.UserID, c.db.Now()
 	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
@@ -58,14 +59,14 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 			return err
 		}
 		count, err := tx.NewSelect().Model((*Passkey)(nil)).Where("user_id = ?", session.UserID).Count(ctx)
-		if err == nil && count >= MaxPasskeys {
-			err = ErrPasskeyLimit
+		if err == nil && count >= value.MaxPasskeys {
+			err = value.ErrPasskeyLimit
 		}
 		if err != nil {
 			return err
 		}
 		result, err := tx.NewInsert().Model(&passkey).On("CONFLICT (credential_id) DO NOTHING").Exec(ctx)
-		if err := unlessAffected(result, err, ErrPasskeyTaken); err != nil {
+		if err := value.UnlessAffected(result, err, value.ErrPasskeyTaken); err != nil {
 			return err
 		}
 		return recordActivity(ctx, tx, actor, Activity{
@@ -75,8 +76,8 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 }
 
 // RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
-// the activity. If the user could not sign in any more, the error is [ErrOnlySignIn], and if the
-// account requires a factor and this is the last one, [ErrLastFactor].
+// the activity. If the user could not sign in any more, the error is [value.ErrOnlySignIn], and if the
+// account requires a factor and this is the last one, [value.ErrLastFactor].
 func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
 	return c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
@@ -92,7 +93,7 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 		var removed Passkey
 		err = tx.NewSelect().Model(&removed).Where("id = ? AND user_id = ?", id, user.ID).Scan(ctx)
 		if err != nil {
-			return noRows(err, ErrPasskeyNotFound)
+			return value.NoRows(err, value.ErrPasskeyNotFound)
 		}
 		if _, err := tx.NewDelete().Model(&removed).WherePK().Exec(ctx); err != nil {
 			return err
@@ -111,30 +112,30 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 	})
 }
 
-// FindPasskey returns the passkey with the credential id, or [ErrPasskeyNotFound].
+// FindPasskey returns the passkey with the credential id, or [value.ErrPasskeyNotFound].
 func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Passkey, error) {
 	var passkey Passkey
 	err := c.db.NewSelect().Model(&passkey).Where("credential_id = ?", credentialID).Scan(ctx)
 	if err != nil {
-		return Passkey{}, failed("find passkey", noRows(err, ErrPasskeyNotFound))
+		return Passkey{}, value.Failed("find passkey", value.NoRows(err, value.ErrPasskeyNotFound))
 	}
 	return passkey, nil
 }
 
 // WithPasskey signs in the user of a passkey that has just answered a challenge, and that has its
 // new signature counter and credential record. If the passkey was removed or its counter has not
-// grown, the error is [ErrPasskeyNotFound]. Otherwise it may be [ErrChallengeUsed],
-// [ErrSignInDisabled] or [ErrOnlyByProvider].
+// grown, the error is [value.ErrPasskeyNotFound]. Otherwise it may be [value.ErrChallengeUsed],
+// [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
 	return inTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		user, err := findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
 		switch {
-		case errors.Is(err, ErrUserNotFound):
-			return SignedIn{}, ErrPasskeyNotFound
+		case errors.Is(err, value.ErrUserNotFound):
+			return SignedIn{}, value.ErrPasskeyNotFound
 		case err != nil:
 			return SignedIn{}, err
 		case user.Disabled:
-			return SignedIn{}, ErrSignInDisabled
+			return SignedIn{}, value.ErrSignInDisabled
 		}
 		// The sign-in is first, because it locks the account and the user.
 		signedIn, err := s.begin(ctx, tx, user, byPasskey, client)
@@ -149,13 +150,13 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
 			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
 			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
-		return signedIn, unlessAffected(result, err, fmt.Errorf("%w, or its signature counter has not grown", ErrPasskeyNotFound))
+		return signedIn, value.UnlessAffected(result, err, fmt.Errorf("%w, or its signature counter has not grown", value.ErrPasskeyNotFound))
 	})
 }
 
-// useChallenge returns [ErrChallengeUsed] if the challenge has been answered before.
+// useChallenge returns [value.ErrChallengeUsed] if the challenge has been answered before.
 func useChallenge(ctx context.Context, tx Tx, challenge string) error {
-	used := usedChallenge{ChallengeHash: hashToken(challenge), ExpiresAt: tx.Now().Add(2 * ChallengeLife)}
+	used := usedChallenge{ChallengeHash: value.HashToken(challenge), ExpiresAt: tx.Now().Add(2 * ChallengeLife)}
 	result, err := tx.NewInsert().Model(&used).On("CONFLICT (challenge_hash) DO NOTHING").Exec(ctx)
-	return unlessAffected(result, err, ErrChallengeUsed)
+	return value.UnlessAffected(result, err, value.ErrChallengeUsed)
 }

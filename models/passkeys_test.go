@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // passkey adds a passkey to the user of a session and returns it as stored.
@@ -32,22 +33,22 @@ func TestPasskeySignsIn(t *testing.T) {
 			return errOf(f.SignIn.WithPasskey(ctx, answered, challenge, browser))
 		}
 		must(t, use(2, "first"))
-		checkError(t, "the same challenge", use(3, "first"), models.ErrChallengeUsed)
-		checkError(t, "the same counter", use(2, "second"), models.ErrPasskeyNotFound)
+		checkError(t, "the same challenge", use(3, "first"), value.ErrChallengeUsed)
+		checkError(t, "the same counter", use(2, "second"), value.ErrPasskeyNotFound)
 		done, errs := atOnce(4, func(i int) error { return use(int64(10+i), "third") })
 		if done != 1 {
 			t.Errorf("%d answers to one challenge were accepted: %v", done, errs)
 		}
-		checkError(t, "another account's", f.Credentials.RemovePasskey(ctx, foreign, passkey.ID, other.actor), models.ErrPasskeyNotFound)
+		checkError(t, "another account's", f.Credentials.RemovePasskey(ctx, foreign, passkey.ID, other.actor), value.ErrPasskeyNotFound)
 		taken := f.Credentials.AddPasskey(ctx, foreign, models.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
-		checkError(t, "another user's passkey", taken, models.ErrPasskeyTaken)
+		checkError(t, "another user's passkey", taken, value.ErrPasskeyTaken)
 
 		f.owner(t, c)
 		must(t, f.People.SetDisabled(ctx, c.user.Email, true))
-		checkError(t, "a disabled user", use(20, "fifth"), models.ErrSignInDisabled)
+		checkError(t, "a disabled user", use(20, "fifth"), value.ErrSignInDisabled)
 		must(t, f.People.SetDisabled(ctx, c.user.Email, false))
 		must(t, f.Credentials.RemovePasskey(ctx, session, passkey.ID, c.actor))
-		checkError(t, "removed", use(21, "sixth"), models.ErrPasskeyNotFound)
+		checkError(t, "removed", use(21, "sixth"), value.ErrPasskeyNotFound)
 		for _, action := range []models.Action{models.ActionPasskeyAdded, models.ActionPasskeyRemoved} {
 			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].Label != "Phone" {
 				t.Errorf("%s: recorded %+v", action, recorded)
@@ -69,14 +70,14 @@ func TestLastRequiredFactorIsNotRemoved(t *testing.T) {
 		done, errs := atOnce(len(passkeys), func(i int) error {
 			return f.Credentials.RemovePasskey(ctx, session, passkeys[i].ID, c.actor)
 		})
-		if done != 1 || !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, models.ErrLastFactor) }) {
+		if done != 1 || !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, value.ErrLastFactor) }) {
 			t.Errorf("%d of two passkeys were removed: %v", done, errs)
 		}
 		a := app{f: f, secret: modelstest.Value(f.Credentials.StartTOTP(ctx, session))(t)}
 		modelstest.Value(f.Credentials.EnableTOTP(ctx, session, a.code(t, 0), c.actor))(t)
 		left := modelstest.Value(f.Credentials.Passkeys(ctx, session))(t)
 		must(t, f.Credentials.RemovePasskey(ctx, session, left[0].ID, c.actor))
-		checkError(t, "the app", f.Credentials.DisableTOTP(ctx, session, c.actor), models.ErrLastFactor)
+		checkError(t, "the app", f.Credentials.DisableTOTP(ctx, session, c.actor), value.ErrLastFactor)
 		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, false, c.actor))
 		must(t, f.Credentials.DisableTOTP(ctx, session, c.actor))
 	})
@@ -90,10 +91,10 @@ func TestUserHasTenPasskeys(t *testing.T) {
 			passkey := models.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
 			return f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
 		})
-		if done != models.MaxPasskeys {
+		if done != value.MaxPasskeys {
 			t.Errorf("%d were added: %v", done, errs)
 		}
-		checkErrors(t, "one more", errs, models.ErrPasskeyLimit)
+		checkErrors(t, "one more", errs, value.ErrPasskeyLimit)
 	})
 }
 
@@ -104,7 +105,7 @@ func TestLastWayToSignInStays(t *testing.T) {
 		session := f.find(t, token)
 		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
 		must(t, f.Credentials.RemovePasskey(ctx, session, first.ID, c.actor))
-		checkError(t, "the last passkey", f.Credentials.RemovePasskey(ctx, session, second.ID, c.actor), models.ErrOnlySignIn)
+		checkError(t, "the last passkey", f.Credentials.RemovePasskey(ctx, session, second.ID, c.actor), value.ErrOnlySignIn)
 		if _, err := f.Credentials.FindPasskey(ctx, second.CredentialID); err != nil {
 			t.Errorf("it is gone: %v", err)
 		}
@@ -115,8 +116,8 @@ func TestSecondFactorIsRequired(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, owner := t.Context(), f.customer(t)
 		member, token := f.newMember(t, owner)
-		checkError(t, "by a member", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, member.actor), models.ErrNotOwner)
-		checkError(t, "by another account's owner", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, f.customer(t).actor), models.ErrNotOwner)
+		checkError(t, "by a member", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, member.actor), value.ErrNotOwner)
+		checkError(t, "by another account's owner", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, f.customer(t).actor), value.ErrNotOwner)
 		due := func(want bool) models.Session {
 			t.Helper()
 			session, err := f.Sessions.Find(ctx, token, browser)
@@ -126,7 +127,7 @@ func TestSecondFactorIsRequired(t *testing.T) {
 			return session
 		}
 		due(false)
-		checkError(t, "by an owner without one", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor), models.ErrNoFactor)
+		checkError(t, "by an owner without one", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor), value.ErrNoFactor)
 		f.passkey(t, f.signedIn(t, owner), owner.actor)
 		if people, without, err := f.Accounts.CountFactors(ctx, owner.ID); err != nil || people != 2 || without != 1 {
 			t.Errorf("%d people, %d without a factor, %v", people, without, err)
@@ -160,7 +161,7 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		factors := func(app, passkey bool) {
 			t.Helper()
-			users, err := f.People.List(ctx, c.ID, models.Page{Limit: 1})
+			users, err := f.People.List(ctx, c.ID, value.Page{Limit: 1})
 			if must(t, err); users.Items[0].HasApp != app || users.Items[0].HasPasskey != passkey {
 				t.Errorf("want app %t, passkey %t: %+v", app, passkey, users.Items[0])
 			}
@@ -173,8 +174,8 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		factors(true, true)
 		must(t, f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, c.user.ID))
 		factors(false, false)
-		checkError(t, "a session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
-		checkError(t, "the passkey", errOf(f.Credentials.FindPasskey(ctx, passkey.CredentialID)), models.ErrPasskeyNotFound)
+		checkError(t, "a session", errOf(f.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
+		checkError(t, "the passkey", errOf(f.Credentials.FindPasskey(ctx, passkey.CredentialID)), value.ErrPasskeyNotFound)
 		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
@@ -182,7 +183,7 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		if recorded := f.recorded(t, c, models.ActionSecondFactorReset); len(recorded) != 1 || recorded[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", recorded)
 		}
-		checkError(t, "nobody", f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, uuid.New()), models.ErrUserNotFound)
+		checkError(t, "nobody", f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, uuid.New()), value.ErrUserNotFound)
 	})
 }
 
@@ -197,7 +198,7 @@ func TestConcurrentConnectionsOfOneIdentity(t *testing.T) {
 		})
 		taken := 0
 		for _, err := range errs {
-			if !errors.Is(err, models.ErrIdentityTaken) {
+			if !errors.Is(err, value.ErrIdentityTaken) {
 				t.Error(err)
 			}
 			taken++

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 )
@@ -11,22 +12,22 @@ import (
 // records the activity. It returns a new token for the session, so that a stolen copy of the old
 // token is useless. ChangePassword sets its own deadlines.
 //
-// If the user has no password, the old password is ignored, and the error is [ErrSignInTooOld]
-// unless the sign-in is fresh. If the old password is wrong, the error is [ErrWrongCredentials], or
-// a [*SignInLimitError] after too many of this user. If the new password breaks a rule, it is an
-// [*InvalidError] for the field "password". If both are wrong, the two errors are joined. It may
-// also be [ErrOnlyByProvider].
+// If the user has no password, the old password is ignored, and the error is [value.ErrSignInTooOld]
+// unless the sign-in is fresh. If the old password is wrong, the error is [value.ErrWrongCredentials], or
+// a [*value.SignInLimitError] after too many of this user. If the new password breaks a rule, it is an
+// [*value.InvalidError] for the field "password". If both are wrong, the two errors are joined. It may
+// also be [value.ErrOnlyByProvider].
 func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	if c.passwords.off {
-		return "", ErrPasswordsOff
+		return "", value.ErrPasswordsOff
 	}
 	if session.ByProvider {
-		return "", ErrOnlyByProvider
+		return "", value.ErrOnlyByProvider
 	}
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
 	user, err := c.authorize(ctx, session, oldPassword, actor)
 	switch {
-	case errors.Is(err, ErrWrongCredentials):
+	case errors.Is(err, value.ErrWrongCredentials):
 		return "", errors.Join(err, invalid)
 	case err != nil:
 		return "", err
@@ -38,7 +39,7 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 		return "", err
 	}
 	return inTx(ctx, c.db, "change password", func(ctx context.Context, tx Tx) (string, error) {
-		token := newToken()
+		token := value.NewToken()
 		// Of two concurrent changes, the second finds that its old password is no longer
 		// stored.
 		if err := lockPassword(ctx, tx, user); err != nil {
@@ -47,9 +48,9 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 		if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
 			return "", err
 		}
-		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("token_hash = ?", hashToken(token)).
+		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("token_hash = ?", value.HashToken(token)).
 			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
-		if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
+		if err := value.UnlessAffected(result, err, value.ErrSessionNotFound); err != nil {
 			return "", err
 		}
 		if err := forgetRefusedCodes(ctx, tx, user.ID); err != nil {
@@ -60,15 +61,15 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 }
 
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
-// and records the activity. It is for operators. The error may be an [*InvalidError] for the field
-// "password" or [ErrUserNotFound].
+// and records the activity. It is for operators. The error may be an [*value.InvalidError] for the field
+// "password" or [value.ErrUserNotFound].
 func (c *Credentials) ResetPassword(ctx context.Context, email, password string) error {
 	if err := checkPassword(password, email); err != nil {
 		return err
 	}
-	user, err := findUser(ctx, c.db, "u.email_hash = ?", storedHash(email))
+	user, err := findUser(ctx, c.db, "u.email_hash = ?", value.StoredHash(email))
 	if err != nil {
-		return failed("find user", err)
+		return value.Failed("find user", err)
 	}
 	hash, err := c.passwords.hash(ctx, knownPlace(user.Email), password)
 	if err != nil {
@@ -91,7 +92,7 @@ func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep u
 	err := tx.NewUpdate().Model(user).Set("password_hash = ?, known_browsers = known_browsers + 1", hash).
 		Where("id = ?", user.ID).Returning("password_hash, known_browsers").Scan(ctx)
 	if err != nil {
-		return noRows(err, ErrUserNotFound)
+		return value.NoRows(err, value.ErrUserNotFound)
 	}
 	err = recordActivity(ctx, tx, actor, user.activity(action))
 	if err != nil {

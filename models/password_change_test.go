@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 const newPassword = "another four good words"
@@ -19,19 +20,19 @@ func TestPasswordIsChanged(t *testing.T) {
 		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the email": session.Email} {
 			checkInvalid(t, name, errOf(f.Credentials.ChangePassword(ctx, session, password, refused, c.actor)), "password")
 		}
-		checkError(t, "with a wrong password", errOf(f.Credentials.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
+		checkError(t, "with a wrong password", errOf(f.Credentials.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor)), value.ErrWrongCredentials)
 		both := errOf(f.Credentials.ChangePassword(ctx, session, wrongPassword, "short", c.actor))
-		checkError(t, "with both wrong", both, models.ErrWrongCredentials)
+		checkError(t, "with both wrong", both, value.ErrWrongCredentials)
 		checkInvalid(t, "with both wrong", both, "password")
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		checkError(t, "another session before the change", errOf(f.Sessions.Find(ctx, lost, browser)), nil)
 
 		renewed := modelstest.Value(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor))(t)
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
-		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrWrongCredentials)
 		signIn(t, f.Store, other.user.Email, password, address(1), nil)
 		for name, token := range map[string]string{"another session of the user": lost, "a copy of the session": token} {
-			checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+			checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
 		}
 		if kept, err := f.Sessions.Find(ctx, renewed, browser); err != nil || kept.ID != session.ID {
 			t.Errorf("the session is %s, was %s, %v", kept.ID, session.ID, err)
@@ -55,7 +56,7 @@ func TestConcurrentPasswordChangesChangeItOnce(t *testing.T) {
 		changed, errs := atOnce(3, func(i int) error {
 			return errOf(stores[i%2].Credentials.ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
 		})
-		checkErrors(t, "a later change", errs, models.ErrWrongCredentials)
+		checkErrors(t, "a later change", errs, value.ErrWrongCredentials)
 		if changed != 1 {
 			t.Errorf("changed %d times", changed)
 		}
@@ -68,12 +69,12 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 		token := f.session(t, c)
 		checkInvalid(t, "short", f.Credentials.ResetPassword(ctx, c.user.Email, "short"), "password")
 		for _, email := range []string{"nobody@example.com", "", "a\x00b@example.com"} {
-			checkError(t, email, f.Credentials.ResetPassword(ctx, email, newPassword), models.ErrUserNotFound)
+			checkError(t, email, f.Credentials.ResetPassword(ctx, email, newPassword), value.ErrUserNotFound)
 		}
 		must(t, f.Credentials.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword))
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
-		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
-		checkError(t, "a session after the reset", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrWrongCredentials)
+		checkError(t, "a session after the reset", errOf(f.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
 		reset := f.recorded(t, c, models.ActionPasswordReset)
 		if len(reset) != 1 || reset[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", reset)
@@ -91,7 +92,7 @@ func TestOldPasswordHashIsUpgraded(t *testing.T) {
 			f.scan(t, "SELECT password_hash FROM users WHERE id = ?", []any{c.user.ID}, &hash)
 			return hash
 		}
-		signIn(t, store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
+		signIn(t, store, c.user.Email, wrongPassword, address(1), value.ErrWrongCredentials)
 		if hash() != c.user.PasswordHash {
 			t.Error("replaced for a wrong password")
 		}
@@ -111,9 +112,9 @@ func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		refusals := func(c customer) []models.Activity { return f.recorded(t, c, models.ActionSignInFailed) }
-		signIn(t, f.Store, "nobody@example.com", wrongPassword, address(1), models.ErrWrongCredentials)
+		signIn(t, f.Store, "nobody@example.com", wrongPassword, address(1), value.ErrWrongCredentials)
 		for range 10 {
-			signIn(t, f.Store, c.user.Email, wrongPassword, address(3), models.ErrWrongCredentials)
+			signIn(t, f.Store, c.user.Email, wrongPassword, address(3), value.ErrWrongCredentials)
 		}
 		// Attempts beyond the limit are not recorded.
 		for range 5 {
@@ -133,9 +134,9 @@ func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 			"user's id":    first.SubjectID != nil && *first.SubjectID == c.user.ID,
 		})
 		f.clock.Advance(time.Minute)
-		signIn(t, f.Store, c.user.Email, wrongPassword, address(4), models.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, wrongPassword, address(4), value.ErrWrongCredentials)
 		eventually(t, "another ten minutes are another activity", func() bool { return len(refusals(c)) == 2 })
-		signIn(t, f.open(t, models.Options{}), c.user.Email, wrongPassword, address(5), models.ErrWrongCredentials)
+		signIn(t, f.open(t, models.Options{}), c.user.Email, wrongPassword, address(5), value.ErrWrongCredentials)
 		eventually(t, "another instance counts too", recorded(1))
 		if r := refusals(c); len(r) != 2 || !r[0].Elsewhere || r[0].Address != address(4) || r[1].Elsewhere {
 			t.Errorf("recorded %+v", r)
@@ -173,7 +174,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			renewed := modelstest.Value(f.Credentials.ChangePassword(ctx, session, "", newPassword, c.actor))(t)
 			signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 			for _, token := range []string{token, lost} {
-				checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+				checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
 			}
 			if kept, err := f.Sessions.Find(ctx, renewed, browser); err != nil || kept.ID != session.ID || kept.NoPassword {
 				t.Errorf("%s: %+v, %v", name, kept, err)
@@ -182,8 +183,8 @@ func TestFirstPasswordIsSet(t *testing.T) {
 				t.Errorf("%s: recorded %+v", name, set)
 			}
 			// The session says that there is no password, but there is one now.
-			checkError(t, name, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword+"!", c.actor)), models.ErrWrongCredentials)
-			checkError(t, name, f.Credentials.RequestEmailChange(ctx, session, "", "new@example.com", c.actor), models.ErrWrongCredentials)
+			checkError(t, name, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword+"!", c.actor)), value.ErrWrongCredentials)
+			checkError(t, name, f.Credentials.RequestEmailChange(ctx, session, "", "new@example.com", c.actor), value.ErrWrongCredentials)
 		}
 	})
 }
@@ -195,8 +196,8 @@ func TestFirstPasswordTakesAFreshSignIn(t *testing.T) {
 		session := f.find(t, token)
 		must(t, f.Credentials.RequestEmailChange(t.Context(), session, "", "new."+c.user.Email, c.actor))
 		f.clock.Advance(time.Second)
-		checkError(t, "password", errOf(f.Credentials.ChangePassword(t.Context(), session, "", newPassword, c.actor)), models.ErrSignInTooOld)
-		checkError(t, "email", f.Credentials.RequestEmailChange(t.Context(), session, "", c.user.Email, c.actor), models.ErrSignInTooOld)
+		checkError(t, "password", errOf(f.Credentials.ChangePassword(t.Context(), session, "", newPassword, c.actor)), value.ErrSignInTooOld)
+		checkError(t, "email", f.Credentials.RequestEmailChange(t.Context(), session, "", c.user.Email, c.actor), value.ErrSignInTooOld)
 		f.checkCount(t, 1, "SELECT count(*) FROM users WHERE password_hash = ?", c.user.PasswordHash)
 	})
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,13 +20,13 @@ const (
 // RequestPasswordReset queues a mail with a link that sets a new password. Because the user is
 // looked up when the mail is sent, the work is the same whether or not a user has this email.
 // Requests for the same email beyond the limit of wrong passwords are ignored. After too many
-// requests from this address, the error is a [*SignInLimitError]. It may also be an [*InvalidError]
+// requests from this address, the error is a [*value.SignInLimitError]. It may also be an [*value.InvalidError]
 // for the field "email".
 func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, client Client) error {
-	if _, err := cleanEmail(email); err != nil {
+	if _, err := value.CleanEmail(email); err != nil {
 		return err
 	}
-	counted := []subject{signInSubject("reset email", string(HashEmail(email))), signInSubject("reset address", network(client.Address))}
+	counted := []subject{signInSubject("reset email", string(value.HashEmail(email))), signInSubject("reset address", value.Network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
@@ -35,16 +36,16 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 			return err
 		}
 		err := c.guesses.check(ctx, tx, byEmail)
-		_, limited := errors.AsType[*SignInLimitError](err)
+		_, limited := errors.AsType[*value.SignInLimitError](err)
 		if err != nil && !limited {
 			return err
 		}
 		if err := c.guesses.insert(ctx, tx, counted); err != nil || limited {
 			return err
 		}
-		hash := HashEmail(email)
-		err = tx.NewSelect().Model((*User)(nil)).Column("email_hash").Where("email_hash = ?", storedHash(email)).Scan(ctx, &hash)
-		if err := noRows(err, nil); err != nil {
+		hash := value.HashEmail(email)
+		err = tx.NewSelect().Model((*User)(nil)).Column("email_hash").Where("email_hash = ?", value.StoredHash(email)).Scan(ctx, &hash)
+		if err := value.NoRows(err, nil); err != nil {
 			return err
 		}
 		_, err = queueMails(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
@@ -58,7 +59,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = lockUserWhere(ctx, tx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
-	if errors.Is(err, ErrWrongCredentials) {
+	if errors.Is(err, value.ErrWrongCredentials) {
 		return "", "", nil
 	}
 	if err != nil {
@@ -69,7 +70,7 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 		return "", "", err
 	}
 	err = checkOwnSignIn(ctx, tx.db, tx, user.ID)
-	if errors.Is(err, ErrOnlyByProvider) {
+	if errors.Is(err, value.ErrOnlyByProvider) {
 		return "", "", nil
 	}
 	if err != nil {
@@ -85,19 +86,19 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	return user.Email, token, err
 }
 
-// PasswordResetUser returns the user of an unused link. The error may be [ErrMailLinkInvalid],
-// [ErrSignInDisabled] or [ErrOnlyByProvider].
+// PasswordResetUser returns the user of an unused link. The error may be [value.ErrMailLinkInvalid],
+// [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
 	user, err := passwordResetLinks.findUser(ctx, c.db, token, c.db.Now())
 	if err == nil {
 		err = checkOwnSignIn(ctx, c.db, c.db, user.ID)
 	}
-	return user, failed("find password reset", err)
+	return user, value.Failed("find password reset", err)
 }
 
 // UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
 // records the activity, notes that the email is proven, and returns the user as
-// [SignIn.VerifyPassword] does. The error may be an [*InvalidError] for the field "password" or one
+// [SignIn.VerifyPassword] does. The error may be an [*value.InvalidError] for the field "password" or one
 // of [Credentials.PasswordResetUser]; neither uses the link up. UsePasswordReset sets its own
 // deadlines.
 func (c *Credentials) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {

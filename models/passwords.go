@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"portal/models/password"
+	"portal/models/value"
 )
 
 // hashQueueTimeout limits the wait for password hashing, which does not count against [Timeout],
@@ -37,16 +38,16 @@ type guess struct {
 
 // strangerPlace returns the place of a client in the queue for password hashing.
 func strangerPlace(client Client) password.Place {
-	return password.Place{Client: site(client.Address)}
+	return password.Place{Client: value.Site(client.Address)}
 }
 
 // knownPlace is strangerPlace for a user with a known device or a session.
 func knownPlace(email string) password.Place {
-	return password.Place{Client: string(HashEmail(email)), Known: true}
+	return password.Place{Client: string(value.HashEmail(email)), Known: true}
 }
 
 // verifyCurrent returns the user of a session if the password is right. Otherwise the error is
-// [ErrWrongCredentials], or a [*SignInLimitError] after too many wrong passwords in this session
+// [value.ErrWrongCredentials], or a [*value.SignInLimitError] after too many wrong passwords in this session
 // or, as with a known browser, too many of the user. Those of strangers are fewer, so they do not
 // stop a signed-in user.
 func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor Actor) (User, error) {
@@ -56,7 +57,7 @@ func (p *passwords) verifyCurrent(ctx context.Context, session Session, password
 		actor: actor, action: ActionPasswordRefused,
 	})
 	if err == nil && user.ID != session.UserID { // another user got the email meanwhile
-		return User{}, ErrWrongCredentials
+		return User{}, value.ErrWrongCredentials
 	}
 	return user, err
 }
@@ -89,7 +90,7 @@ func (p *passwords) verifyInTurn(ctx context.Context, email, password string, gu
 	}
 	user, err := p.find(ctx, turn, email, password)
 	switch {
-	case err == nil, errors.Is(err, ErrSignInDisabled):
+	case err == nil, errors.Is(err, value.ErrSignInDisabled):
 		// Other instances may have reached the limit during the hashing. Then a right
 		// password is refused like a wrong one. Otherwise, each instance would allow one
 		// more guess.
@@ -99,7 +100,7 @@ func (p *passwords) verifyInTurn(ctx context.Context, email, password string, gu
 		if err := p.guesses.countRight(ctx, email); err != nil {
 			return User{}, err
 		}
-	case errors.Is(err, ErrWrongCredentials):
+	case errors.Is(err, value.ErrWrongCredentials):
 		// The response must not say that a password is wrong unless the guess was counted.
 		if err := p.guesses.countWrong(ctx, guess.limited, guess.counted); err != nil {
 			return User{}, err
@@ -114,29 +115,29 @@ func (p *passwords) verifyInTurn(ctx context.Context, email, password string, gu
 	return user, nil
 }
 
-// find returns the user with this email and password, or [ErrSignInDisabled]. With
-// [ErrWrongCredentials] it also returns the user with this email, if there is one.
+// find returns the user with this email and password, or [value.ErrSignInDisabled]. With
+// [value.ErrWrongCredentials] it also returns the user with this email, if there is one.
 func (p *passwords) find(ctx context.Context, turn *password.Turn, email, password string) (User, error) {
 	// The time for hashing must not count against the database's limit.
 	ctxDB, cancel := context.WithTimeout(ctx, p.db.timeout)
 	defer cancel()
-	user, err := findUser(ctxDB, p.db, "u.email_hash = ?", storedHash(email))
+	user, err := findUser(ctxDB, p.db, "u.email_hash = ?", value.StoredHash(email))
 	known := err == nil
-	if errors.Is(err, ErrUserNotFound) {
+	if errors.Is(err, value.ErrUserNotFound) {
 		user.PasswordHash, err = p.hasher.Absent(), nil
 	}
 	if err != nil {
-		return User{}, failed("find user", err)
+		return User{}, value.Failed("find user", err)
 	}
 	right, outdated, err := turn.Matches(password, user.PasswordHash)
 	if err != nil {
-		return User{}, failed("compare password", err)
+		return User{}, value.Failed("compare password", err)
 	}
 	if !known || !right {
-		return user, ErrWrongCredentials
+		return user, value.ErrWrongCredentials
 	}
 	if user.Disabled {
-		return User{}, ErrSignInDisabled
+		return User{}, value.ErrSignInDisabled
 	}
 	if outdated {
 		return p.upgrade(ctx, turn, user, password)
@@ -150,10 +151,10 @@ func (p *passwords) upgrade(ctx context.Context, turn *password.Turn, user User,
 	hash := turn.Hash(password)
 	ctxDB, cancel := context.WithTimeout(ctx, p.db.timeout)
 	defer cancel()
-	changed, err := affected(p.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
+	changed, err := value.Affected(p.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctxDB))
 	if err != nil {
-		return User{}, failed("upgrade a password's hash", err)
+		return User{}, value.Failed("upgrade a password's hash", err)
 	}
 	if changed == 0 {
 		return p.find(ctx, turn, user.Email, password)
@@ -173,9 +174,9 @@ func (p *passwords) wait(ctx context.Context, place password.Place) (*password.T
 	defer cancel()
 	turn, err := p.hasher.Wait(ctx, place)
 	if errors.Is(err, password.ErrQueueFull) {
-		err = fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrBusy, err)
+		err = fmt.Errorf("%w: %w: %w", value.ErrUnavailable, value.ErrBusy, err)
 	}
-	return turn, failed("wait in the queue for password hashing", err)
+	return turn, value.Failed("wait in the queue for password hashing", err)
 }
 
 // hash returns the hash of a new password.
@@ -188,11 +189,11 @@ func (p *passwords) hash(ctx context.Context, place password.Place, password str
 	return turn.Hash(password), nil
 }
 
-// checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a
+// checkPassword returns an [*value.InvalidError] for the field "password" if a new password breaks a
 // rule. A password must not be one of words, such as the user's email and the account's name.
 func checkPassword(newPassword string, words ...string) error {
 	if problem := password.Problem(newPassword, words...); problem != "" {
-		return &InvalidError{"password", problem}
+		return &value.InvalidError{Field: "password", Message: problem}
 	}
 	return nil
 }
@@ -205,11 +206,11 @@ func (p *passwords) canSignIn() schema.QueryWithArgs {
 		!p.off, "%"+password.AbsentEnd)
 }
 
-// checkSignIn returns [ErrOnlySignIn] unless the user can sign in without an operator.
+// checkSignIn returns [value.ErrOnlySignIn] unless the user can sign in without an operator.
 func (p *passwords) checkSignIn(ctx context.Context, db bun.IDB, userID uuid.UUID) error {
 	can, err := db.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).Where("?", p.canSignIn()).Exists(ctx)
 	if err == nil && !can {
-		return ErrOnlySignIn
+		return value.ErrOnlySignIn
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -19,10 +20,10 @@ type People struct {
 
 // Add adds a user to an account, records the activity, and deletes a pending invitation of the user
 // to this account. A user without a password signs in with a link. Add is for operators, and the
-// email counts as proven; see [Tx.freeEmail]. The error may be an [*InvalidError] for the field
-// "email", "role" or "password", [ErrAccountNotFound] or [ErrEmailTaken].
+// email counts as proven; see [Tx.freeEmail]. The error may be an [*value.InvalidError] for the field
+// "email", "role" or "password", [value.ErrAccountNotFound] or [value.ErrEmailTaken].
 func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
-	email, err := cleanEmail(n.Email)
+	email, err := value.CleanEmail(n.Email)
 	if err != nil {
 		return User{}, err
 	}
@@ -48,51 +49,51 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 }
 
 // List returns a page of the account's users, by id.
-func (p *People) List(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
+func (p *People) List(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[User], error) {
 	users := []User{}
-	err := page.byID(selectUsers(p.db, &users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
-	return cut(users, page), failed("list users", err)
+	err := page.ByID(selectUsers(p.db, &users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
+	return value.Cut(users, page), value.Failed("list users", err)
 }
 
 // ListWithoutFactor is [People.List] for those who can sign in and have no second factor, unless
 // they sign in with the provider alone.
-func (p *People) ListWithoutFactor(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
+func (p *People) ListWithoutFactor(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[User], error) {
 	users := []User{}
-	err := p.withoutFactor(page.byID(selectUsers(p.db, &users)), accountID).Scan(ctx)
-	return cut(users, page), failed("list users without a second factor", err)
+	err := p.withoutFactor(page.ByID(selectUsers(p.db, &users)), accountID).Scan(ctx)
+	return value.Cut(users, page), value.Failed("list users without a second factor", err)
 }
 
 // CountWithoutFactor returns the number of those whom [People.ListWithoutFactor] returns.
 func (p *People) CountWithoutFactor(ctx context.Context, accountID uuid.UUID) (int, error) {
 	n, err := p.withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Count(ctx)
-	return int(n), failed("count users without a second factor", err)
+	return int(n), value.Failed("count users without a second factor", err)
 }
 
 // LacksFactor reports whether [People.ListWithoutFactor] returns this user.
 func (p *People) LacksFactor(ctx context.Context, accountID, id uuid.UUID) (bool, error) {
 	lacks, err := p.withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Where("u.id = ?", id).Exists(ctx)
-	return lacks, failed("find user without a second factor", err)
+	return lacks, value.Failed("find user without a second factor", err)
 }
 
 func (p *People) withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
 	return q.Where("u.account_id = ? AND u.removed_at IS NULL AND u.disabled_at IS NULL AND NOT ("+hasFactor+") AND NOT ?", accountID, decidedByProvider(p.db))
 }
 
-// Find returns one of the account's users, also a removed one, or [ErrUserNotFound].
+// Find returns one of the account's users, also a removed one, or [value.ErrUserNotFound].
 func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error) {
 	user, err := findUser(ctx, p.db, "u.account_id = ? AND u.id = ?", accountID, id)
-	return user, failed("find user", err)
+	return user, value.Failed("find user", err)
 }
 
-// FindByEmail returns the user with this email, or [ErrUserNotFound]. It is for operators.
+// FindByEmail returns the user with this email, or [value.ErrUserNotFound]. It is for operators.
 func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
-	user, err := findUser(ctx, p.db, "u.email_hash = ?", storedHash(email))
-	return user, failed("find user", err)
+	user, err := findUser(ctx, p.db, "u.email_hash = ?", value.StoredHash(email))
+	return user, value.Failed("find user", err)
 }
 
 // SetDisabled disables or enables the user with this email and records the activity, unless nothing
-// changes. Disabling ends the user's sessions and links. The error may be [ErrUserNotFound] or
-// [ErrLastOwner]. SetDisabled is for operators.
+// changes. Disabling ends the user's sessions and links. The error may be [value.ErrUserNotFound] or
+// [value.ErrLastOwner]. SetDisabled is for operators.
 func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
 	user, err := p.FindByEmail(ctx, email)
 	if err == nil {
@@ -118,7 +119,7 @@ func setUserDisabled(ctx context.Context, tx Tx, user User, disabled bool, actor
 
 // Change changes the role of one of the account's users, and disables or enables the user. It
 // records an activity for each change and returns the user. The error may be that of
-// [People.SetRole], also [ErrLastOwner] for an owner who would be disabled.
+// [People.SetRole], also [value.ErrLastOwner] for an owner who would be disabled.
 func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change UserChange, actor Actor) (User, error) {
 	return inTx(ctx, p.db, "change user", func(ctx context.Context, tx Tx) (User, error) {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
@@ -144,8 +145,8 @@ func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change Use
 
 // SetRole changes the role of one of the account's users, returns the user and records the
 // activity, unless nothing changes. If an owner becomes a member, the owner's invitations end. The
-// error may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner],
-// [ErrNotOwner] or [ErrRoleFromProvider].
+// error may be an [*value.InvalidError] for the field "role", [value.ErrUserNotFound], [value.ErrLastOwner],
+// [value.ErrNotOwner] or [value.ErrRoleFromProvider].
 func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
 	if err := checkRole(role); err != nil {
 		return User{}, err
@@ -185,7 +186,7 @@ func (p *People) setRole(ctx context.Context, tx Tx, user User, role Role, actor
 
 // Remove removes one of the account's users, ends the user's sessions, sign-in links and
 // invitations, and records the activity. The user's keys stay, and the email can be used again. The
-// error may be [ErrUserNotFound], [ErrLastOwner] or [ErrNotOwner].
+// error may be [value.ErrUserNotFound], [value.ErrLastOwner] or [value.ErrNotOwner].
 func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx Tx) error {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
@@ -204,7 +205,7 @@ func (p *People) RemovedFrom(ctx context.Context, id uuid.UUID) (account string,
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
-	return account, failed("find removed user", err)
+	return account, value.Failed("find removed user", err)
 }
 
 func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) error {
@@ -229,8 +230,8 @@ func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) erro
 	return recordActivity(ctx, tx, actor, user.activity(ActionUserRemoved))
 }
 
-// lockMember returns one of the account's users whom the actor may manage, or [ErrUserNotFound] or
-// [ErrNotOwner]. Two owners who remove each other take turns.
+// lockMember returns one of the account's users whom the actor may manage, or [value.ErrUserNotFound] or
+// [value.ErrNotOwner]. Two owners who remove each other take turns.
 func lockMember(ctx context.Context, tx Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
 	if err := tx.lockAccount(ctx, accountID); err != nil {
 		return User{}, err
@@ -251,12 +252,12 @@ func (p *People) LastOwner(ctx context.Context, accountID uuid.UUID) (uuid.UUID,
 		Where("u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL", accountID, RoleOwner).
 		OrderExpr("can DESC, u.id").Limit(2).Scan(ctx, &owners)
 	if err != nil || len(owners) == 0 || len(owners) == 2 && owners[0].Can == owners[1].Can {
-		return uuid.Nil, failed("find the last owner", err)
+		return uuid.Nil, value.Failed("find the last owner", err)
 	}
 	return owners[0].ID, nil
 }
 
-// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user, or if user can
+// checkOwnerLeft returns [value.ErrLastOwner] if the account has no owner besides user, or if user can
 // sign in without an operator and none of the others can.
 func (p *People) checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
 	if user.Role != RoleOwner {
@@ -267,12 +268,12 @@ func (p *People) checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
 	err := p.passwords.checkSignIn(ctx, tx, user.ID)
 	if err == nil {
 		others = others.Where("?", p.passwords.canSignIn())
-	} else if !errors.Is(err, ErrOnlySignIn) {
+	} else if !errors.Is(err, value.ErrOnlySignIn) {
 		return err
 	}
 	left, err := others.Exists(ctx)
 	if err == nil && !left {
-		return ErrLastOwner
+		return value.ErrLastOwner
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // member adds a user without a password to the customer's account.
@@ -44,14 +45,14 @@ func TestUsersAreAddedAndListed(t *testing.T) {
 			t.Fatalf("%+v, %v", added, err)
 		}
 		signIn(t, f.Store, "bob@example.com", password, address(1), nil)
-		users := modelstest.Value(f.People.List(t.Context(), c.ID, models.Page{Limit: 1}))(t)
+		users := modelstest.Value(f.People.List(t.Context(), c.ID, value.Page{Limit: 1}))(t)
 		if len(users.Items) != 1 || users.Next != c.user.ID {
 			t.Fatalf("%+v", users)
 		}
 		if first := users.Items[0]; first.ID != c.user.ID || first.Role != models.RoleOwner {
 			t.Errorf("%+v", first)
 		}
-		users, err = f.People.List(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 1})
+		users, err = f.People.List(t.Context(), c.ID, value.Page{After: c.user.ID, Limit: 1})
 		if err != nil || len(users.Items) != 1 || users.Next != uuid.Nil || users.Items[0].ID != added.ID {
 			t.Errorf("%+v, %v", users, err)
 		}
@@ -60,9 +61,9 @@ func TestUsersAreAddedAndListed(t *testing.T) {
 		}
 		for _, email := range []string{"BOB@example.com", other.user.Email} {
 			_, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: email, Role: models.RoleMember}, models.Operator())
-			checkError(t, email, err, models.ErrEmailTaken)
+			checkError(t, email, err, value.ErrEmailTaken)
 		}
-		checkError(t, "no account", errOf(f.People.Add(t.Context(), newID(), models.NewUser{Email: "eve@example.com", Role: models.RoleMember}, models.Operator())), models.ErrAccountNotFound)
+		checkError(t, "no account", errOf(f.People.Add(t.Context(), newID(), models.NewUser{Email: "eve@example.com", Role: models.RoleMember}, models.Operator())), value.ErrAccountNotFound)
 		for field, n := range map[string]models.NewUser{
 			"email":    {Email: "eve", Role: models.RoleMember},
 			"role":     {Email: "eve@example.com", Role: "admin"},
@@ -77,7 +78,7 @@ func TestUserWithoutAPasswordIsRefusedLikeAWrongPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		user := f.member(t, f.customer(t), models.RoleMember)
 		for _, guess := range []string{"", password, user.PasswordHash, strings.Repeat("\x00", 32)} {
-			signIn(t, f.Store, user.Email, guess, address(1), models.ErrWrongCredentials)
+			signIn(t, f.Store, user.Email, guess, address(1), value.ErrWrongCredentials)
 		}
 		must(t, f.Credentials.ResetPassword(t.Context(), user.Email, password))
 		signIn(t, f.Store, user.Email, password, address(1), nil)
@@ -91,13 +92,13 @@ func TestRemovedUserIsSignedOutAndItsEmailIsFree(t *testing.T) {
 		f.owner(t, c)
 		token := f.session(t, c)
 		verified := modelstest.Value(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, browser))(t)
-		checkError(t, "as another account", f.People.Remove(t.Context(), other.ID, c.user.ID, models.Operator()), models.ErrUserNotFound)
+		checkError(t, "as another account", f.People.Remove(t.Context(), other.ID, c.user.ID, models.Operator()), value.ErrUserNotFound)
 		must(t, f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()))
-		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
-		checkError(t, "a sign-in in flight", errOf(f.SignIn.Start(t.Context(), verified, browser)), models.ErrWrongCredentials)
-		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), value.ErrSessionNotFound)
+		checkError(t, "a sign-in in flight", errOf(f.SignIn.Start(t.Context(), verified, browser)), value.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrWrongCredentials)
 		use(t, f.Store, secret, 1)
-		checkError(t, "again", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrUserNotFound)
+		checkError(t, "again", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), value.ErrUserNotFound)
 		activities := f.activities(t, c)
 		if newest := activities[0]; newest.Action != models.ActionUserRemoved || newest.Label != c.user.Email || newest.ActorName != "Operator" {
 			t.Errorf("%+v", newest)
@@ -115,20 +116,20 @@ func TestLastOwnerCannotBeRemoved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		member := f.member(t, c, models.RoleMember)
-		checkError(t, "beside a member", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
+		checkError(t, "beside a member", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), value.ErrLastOwner)
 		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
 		disabled := f.owner(t, c)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, true))
-		checkError(t, "beside a disabled owner", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
-		checkError(t, "disabled", f.People.SetDisabled(t.Context(), c.user.Email, true), models.ErrLastOwner)
+		checkError(t, "beside a disabled owner", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), value.ErrLastOwner)
+		checkError(t, "disabled", f.People.SetDisabled(t.Context(), c.user.Email, true), value.ErrLastOwner)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, false))
 
 		owners := []uuid.UUID{c.user.ID, disabled.ID}
 		_, errs := atOnce(len(owners), func(i int) error {
 			return f.People.Remove(t.Context(), c.ID, owners[i], models.Operator())
 		})
-		users, err := f.People.List(t.Context(), c.ID, models.Page{Limit: 10})
-		if err != nil || len(users.Items) != 1 || len(errs) != 1 || !errors.Is(errs[0], models.ErrLastOwner) {
+		users, err := f.People.List(t.Context(), c.ID, value.Page{Limit: 10})
+		if err != nil || len(users.Items) != 1 || len(errs) != 1 || !errors.Is(errs[0], value.ErrLastOwner) {
 			t.Errorf("two removals at once leave %v, with the errors %v, %v", users, errs, err)
 		}
 	})
@@ -148,7 +149,7 @@ func TestLastOwnerWhoCanSignInStays(t *testing.T) {
 			c := f.customer(t)
 			other := f.member(t, c, models.RoleOwner)
 			f.link(t, c, other) // expires
-			checkError(t, name, leave(f.Store, c), models.ErrLastOwner)
+			checkError(t, name, leave(f.Store, c), value.ErrLastOwner)
 			checkError(t, "remove the other", f.People.Remove(ctx, c.ID, other.ID, c.actor), nil)
 		}
 		for name, way := range map[string]func(customer, models.User){
@@ -172,7 +173,7 @@ func TestLastOwnerWhoCanSignInStays(t *testing.T) {
 				way(withPasskey, beside)
 				var want error
 				if name == "password" {
-					want = models.ErrLastOwner
+					want = value.ErrLastOwner
 				}
 				checkError(t, leaving+" beside an owner with a "+name+" while passwords are off", leave(off, withPasskey), want)
 				checkError(t, leaving+" beside an owner with a "+name, leave(f.Store, c), nil)
@@ -189,20 +190,20 @@ func TestDisabledUserIsSignedOutUntilTheNextSignIn(t *testing.T) {
 		for range 2 {
 			must(t, f.People.SetDisabled(t.Context(), strings.ToUpper(c.user.Email), true))
 		}
-		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
-		checkError(t, "a sign-in in flight", errOf(f.SignIn.Start(t.Context(), c.user, browser)), models.ErrWrongCredentials)
-		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrSignInDisabled)
+		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), value.ErrSessionNotFound)
+		checkError(t, "a sign-in in flight", errOf(f.SignIn.Start(t.Context(), c.user, browser)), value.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrSignInDisabled)
 		for range 2 {
 			must(t, f.People.SetDisabled(t.Context(), c.user.Email, false))
 		}
-		checkError(t, "the old session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
+		checkError(t, "the old session", errOf(f.Sessions.Find(t.Context(), token, browser)), value.ErrSessionNotFound)
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		// Each is recorded once.
 		want := []models.Action{models.ActionUserEnabled, models.ActionUserDisabled, models.ActionSignedIn, models.ActionUserAdded}
 		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, want) {
 			t.Errorf("activities %v, want %v", actions, want)
 		}
-		checkError(t, "unknown", f.People.SetDisabled(t.Context(), "nobody@example.com", true), models.ErrUserNotFound)
+		checkError(t, "unknown", f.People.SetDisabled(t.Context(), "nobody@example.com", true), value.ErrUserNotFound)
 	})
 }
 
@@ -214,14 +215,14 @@ func TestRoleIsChanged(t *testing.T) {
 		if found, err := f.People.FindByEmail(t.Context(), " "+strings.ToUpper(member.Email)); err != nil || found.ID != member.ID {
 			t.Errorf("found %+v, %v", found, err)
 		}
-		checkError(t, "unknown", errOf(f.People.FindByEmail(t.Context(), "nobody@example.com")), models.ErrUserNotFound)
+		checkError(t, "unknown", errOf(f.People.FindByEmail(t.Context(), "nobody@example.com")), value.ErrUserNotFound)
 		set := func(id uuid.UUID, role models.Role, actor models.Actor) error {
 			return errOf(f.People.SetRole(t.Context(), c.ID, id, role, actor))
 		}
-		checkError(t, "by the member", set(member.ID, models.RoleOwner, models.UserActor(member.ID, "")), models.ErrNotOwner)
-		checkError(t, "by another account's owner", set(member.ID, models.RoleOwner, other.actor), models.ErrNotOwner)
-		checkError(t, "of another account's user", set(other.user.ID, models.RoleMember, c.actor), models.ErrUserNotFound)
-		checkError(t, "of the last owner", set(c.user.ID, models.RoleMember, c.actor), models.ErrLastOwner)
+		checkError(t, "by the member", set(member.ID, models.RoleOwner, models.UserActor(member.ID, "")), value.ErrNotOwner)
+		checkError(t, "by another account's owner", set(member.ID, models.RoleOwner, other.actor), value.ErrNotOwner)
+		checkError(t, "of another account's user", set(other.user.ID, models.RoleMember, c.actor), value.ErrUserNotFound)
+		checkError(t, "of the last owner", set(c.user.ID, models.RoleMember, c.actor), value.ErrLastOwner)
 		checkInvalid(t, "unknown role", set(member.ID, "admin", c.actor), "role")
 		token := f.session(t, c)
 		for range 2 {
@@ -232,7 +233,7 @@ func TestRoleIsChanged(t *testing.T) {
 		if session, err := f.open(t, models.Options{}).Sessions.Find(t.Context(), token, browser); err != nil || session.Role != models.RoleMember {
 			t.Errorf("%+v, %v", session, err)
 		}
-		checkError(t, "by a former owner", set(c.user.ID, models.RoleOwner, c.actor), models.ErrNotOwner)
+		checkError(t, "by a former owner", set(c.user.ID, models.RoleOwner, c.actor), value.ErrNotOwner)
 		if got := actionsOf(f.activities(t, c))[:3]; got[0] != models.ActionUserMadeMember || got[1] != models.ActionUserMadeOwner || got[2] != models.ActionSignedIn {
 			t.Errorf("activities %v", got)
 		}
@@ -258,7 +259,7 @@ func TestTwoOwnersRemoveEachOther(t *testing.T) {
 					return remove(stores[i], c, owners[1-i], models.UserActor(owners[i], ""))
 				})
 				left := f.count(t, "SELECT count(*) FROM users WHERE account_id = ? AND role = 'owner' AND disabled_at IS NULL", c.ID)
-				if done != 1 || left != 1 || !errors.Is(errs[0], models.ErrNotOwner) {
+				if done != 1 || left != 1 || !errors.Is(errs[0], value.ErrNotOwner) {
 					t.Errorf("%s: %d succeed, %v; %d owners are left", name, done, errs, left)
 				}
 			}
@@ -305,7 +306,7 @@ func TestRemovedUsersArePurged(t *testing.T) {
 			must(t, f.People.Remove(t.Context(), c.ID, user.ID, c.actor))
 		}
 		users := func() int { return f.count(t, "SELECT count(*) FROM users WHERE account_id = ?", c.ID) }
-		f.clock.Advance(400 * models.Day)
+		f.clock.Advance(400 * value.Day)
 		must(t, f.Erasures.Purge(t.Context()))
 		if n := users(); n != 3 {
 			t.Errorf("%d users are left while activities are kept, want 3", n)
@@ -370,19 +371,19 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				f.exec(t, "DELETE FROM outbox")
 
 				same := models.NewUser{Email: email, Role: models.RoleMember}
-				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, models.Operator())), models.ErrEmailTaken)
-				checkError(t, name+": another account", errOf(f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: email, Password: password})), models.ErrEmailTaken)
-				checkError(t, name+": another's new email", f.Credentials.ChangeEmail(ctx, c.user.Email, email), models.ErrEmailTaken)
+				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, models.Operator())), value.ErrEmailTaken)
+				checkError(t, name+": another account", errOf(f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: email, Password: password})), value.ErrEmailTaken)
+				checkError(t, name+": another's new email", f.Credentials.ChangeEmail(ctx, c.user.Email, email), value.ErrEmailTaken)
 				_, _, err = f.Invitations.Create(ctx, f.customer(t).ID, email, models.RoleMember, models.Operator())
-				checkError(t, name+": invited", err, models.ErrEmailTaken)
+				checkError(t, name+": invited", err, value.ErrEmailTaken)
 			}
 			for i := range 10 {
 				wrong := models.Client{Address: address(10 + i)}
-				checkError(t, name+": a wrong password", errOf(f.SignIn.VerifyPassword(ctx, forms[i%len(forms)], "not the password", wrong)), models.ErrWrongCredentials)
+				checkError(t, name+": a wrong password", errOf(f.SignIn.VerifyPassword(ctx, forms[i%len(forms)], "not the password", wrong)), value.ErrWrongCredentials)
 			}
 			for _, email := range forms {
 				_, err := f.SignIn.VerifyPassword(ctx, email, password, models.Client{Address: address(30)})
-				if _, limited := errors.AsType[*models.SignInLimitError](err); !limited {
+				if _, limited := errors.AsType[*value.SignInLimitError](err); !limited {
 					t.Errorf("%s: %q after ten wrong passwords: %v", name, email, err)
 				}
 			}
@@ -401,6 +402,6 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 			t.Errorf("invited %+v, %v", pending, err)
 		}
 		_, _, err = f.Invitations.Create(ctx, c.ID, forms[0], models.RoleMember, models.Operator())
-		checkError(t, "invited again", err, models.ErrEmailInvited)
+		checkError(t, "invited again", err, value.ErrEmailInvited)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/secret"
+	"portal/models/value"
 	"portal/models/webhook"
 )
 
@@ -68,11 +69,11 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		}
 		active, _ := f.key(t, c)
 		left := f.owner(t, c) // the purge looks whether the user has generated a key
-		f.exec(t, "UPDATE users SET removed_at = ? WHERE id = ?", f.clock.Now().Add(-500*models.Day), left.ID)
+		f.exec(t, "UPDATE users SET removed_at = ? WHERE id = ?", f.clock.Now().Add(-500*value.Day), left.ID)
 		f.exec(t, "UPDATE api_keys SET created_by = ? WHERE id = ?", left.ID, active.ID)
-		hour := f.clock.Now().Add(-models.Day).Truncate(time.Hour)
+		hour := f.clock.Now().Add(-value.Day).Truncate(time.Hour)
 		f.exec(t, "INSERT INTO api_key_last_uses (api_key_id, hour, requests) SELECT id, ?, 1 FROM api_keys", hour)
-		f.exec(t, "INSERT INTO api_key_daily_usage (api_key_id, day, requests) SELECT id, ?, 1 FROM api_keys", hour.Truncate(models.Day))
+		f.exec(t, "INSERT INTO api_key_daily_usage (api_key_id, day, requests) SELECT id, ?, 1 FROM api_keys", hour.Truncate(value.Day))
 		seen := &queryLog{}
 		s := f.WithQueryHook(seen)
 		report := modelstest.Value(s.Keys.AccountUsage(ctx, c.ID, models.Days(90)))(t)
@@ -86,8 +87,8 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		}
 		must(t, errOf(s.Keys.Active(ctx, c.ID)))
 		must(t, errOf(s.Keys.ActiveUsage(ctx, c.ID, models.Days(30))))
-		must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 50})))
-		must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-models.Day), 4)))
+		must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 50})))
+		must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-value.Day), 4)))
 		page := modelstest.Value(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100}))(t)
 		must(t, errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100, After: page[99].Place(), Until: f.clock.Now()})))
 		must(t, errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 100, KeyID: active.ID})))
@@ -165,7 +166,7 @@ func TestClaimsDoNotLookAtIdleEndpoints(t *testing.T) {
 			claim(other, models.Turn{Endpoints: []uuid.UUID{busy.ID}, Served: []uuid.UUID{other.ID}})
 			claim(busy, models.Turn{Served: []uuid.UUID{busy.ID, other.ID}})
 			for _, turn := range []models.Turn{{Endpoints: []uuid.UUID{busy.ID, other.ID}}, {Accounts: []uuid.UUID{c.ID}}} {
-				if _, err := s.Webhooks.Claim(ctx, turn); !errors.Is(err, models.ErrNoDelivery) {
+				if _, err := s.Webhooks.Claim(ctx, turn); !errors.Is(err, value.ErrNoDelivery) {
 					t.Errorf("%+v: %v", turn, err)
 				}
 			}
@@ -223,9 +224,9 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	key, secret := f.key(t, c)
 	_, leaked := f.key(t, c)
 	expiring, _ := f.key(t, c)
-	f.exec(t, "UPDATE api_keys SET expires_at = ?, lifetime = ? WHERE id = ?", f.clock.Now().Add(time.Hour), 30*models.Day, expiring.ID)
+	f.exec(t, "UPDATE api_keys SET expires_at = ?, lifetime = ? WHERE id = ?", f.clock.Now().Add(time.Hour), 30*value.Day, expiring.ID)
 	agent, other := f.agent(t, c), f.agent(t, c)
-	page := models.Page{Limit: 10}
+	page := value.Page{Limit: 10}
 	token := f.session(t, c)
 	f.clock.Advance(10 * time.Minute)
 	session := modelstest.Value(s.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.9"}))(t)
@@ -254,10 +255,10 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
 	must(t, s.Credentials.RequestEmailChange(ctx, session, password, newEmail(), c.actor))
 	must(t, s.Outbox.WarnOfExpiry(ctx))
-	must(t, s.Keys.SetUnusedLifetime(ctx, c.ID, 90*models.Day, c.actor))
+	must(t, s.Keys.SetUnusedLifetime(ctx, c.ID, 90*value.Day, c.actor))
 	must(t, s.Keys.RevokeUnused(ctx))
 	must(t, s.Keys.RecordExpiry(ctx))
-	for mail, token, err := s.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, token, err = s.Outbox.Claim(ctx) {
+	for mail, token, err := s.Outbox.Claim(ctx); !errors.Is(err, value.ErrNoMail); mail, token, err = s.Outbox.Claim(ctx) {
 		must(t, err)
 		must(t, errOf(s.Outbox.Failed(ctx, mail, false)))
 		must(t, s.Outbox.Sent(ctx, mail))
@@ -295,7 +296,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		must(t, errOf(s.Calls.List(ctx, selected)))
 	}
 	must(t, errOf(s.Calls.End(ctx, c.ID, calls[0].ID, c.actor)))
-	must(t, errOf(s.Accounts.SetLimits(ctx, c.ID, models.Limits{Calls: 5, MinutesPerMonth: 1}, models.Operator())))
+	must(t, errOf(s.Accounts.SetLimits(ctx, c.ID, value.Limits{Calls: 5, MinutesPerMonth: 1}, models.Operator())))
 	caller := modelstest.Value(s.API.Authenticate(ctx, secret, models.Source{}))(t)
 	f.exec(t, "UPDATE call_rounds SET listed_at = NULL")
 	must(t, s.API.CheckCalls(ctx, caller))
@@ -316,20 +317,20 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.ReportLeaked(ctx, []models.LeakedText{models.NewLeakedText(leaked, "")}, models.LeakGitHub, "")),
 		errOf(s.Keys.Rename(ctx, c.ID, key.ID, "renamed", c.actor)),
 		errOf(s.Keys.All(ctx, c.ID, page)),
-		errOf(s.Keys.All(ctx, c.ID, models.Page{Limit: 10, After: key.ID})),
+		errOf(s.Keys.All(ctx, c.ID, value.Page{Limit: 10, After: key.ID})),
 		errOf(s.Agents.List(ctx, c.ID, page)),
-		errOf(s.Agents.List(ctx, c.ID, models.Page{Limit: 10, After: agent.ID})),
+		errOf(s.Agents.List(ctx, c.ID, value.Page{Limit: 10, After: agent.ID})),
 		errOf(s.Agents.ReachedBy(ctx, models.Principal{AccountID: c.ID}, page)),
 		errOf(s.Agents.Find(ctx, c.ID, agent.ID)),
 		errOf(s.Agents.LastUsed(ctx, c.ID, agent.ID)),
 		errOf(s.Agents.Create(ctx, c.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, c.actor)),
 		errOf(s.Agents.Remove(ctx, c.ID, other.ID, c.actor)),
 		errOf(s.Accounts.List(ctx, page)),
-		errOf(s.Accounts.List(ctx, models.Page{Limit: 10, After: c.ID})),
+		errOf(s.Accounts.List(ctx, value.Page{Limit: 10, After: c.ID})),
 		errOf(s.Accounts.Find(ctx, c.ID)),
 		errOf(s.Accounts.FindByEmail(ctx, c.user.Email)),
 		errOf(s.People.List(ctx, c.ID, page)),
-		errOf(s.People.List(ctx, c.ID, models.Page{Limit: 10, After: c.user.ID})),
+		errOf(s.People.List(ctx, c.ID, value.Page{Limit: 10, After: c.user.ID})),
 		errOf(s.Invitations.Pending(ctx, c.ID)),
 		errOf(s.Invitations.Cancel(ctx, c.ID, invitation.ID, c.actor)),
 		errOf(s.Keys.Creator(ctx, c.ID, key.ID)),
@@ -368,9 +369,9 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Keys.Replacement(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)))
 	must(t, errOf(s.Keys.FindDurable(ctx, c.ID, key.ID)))
-	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10})))
-	must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-models.Day), 4)))
-	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
+	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 10})))
+	must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-value.Day), 4)))
+	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{After: key.ID, Limit: 10})))
 	must(t, s.Erasures.BeginUser(ctx, c.ID, invited.ID, c.actor))
 	must(t, s.Accounts.SetDisabled(ctx, c.ID, true, c.actor))
 	must(t, s.Erasures.Finish(ctx))

@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // joined is an email of a user who joined the customer's account by a link, with the token of the
@@ -49,7 +50,7 @@ func TestOnlyAProvenEmailIsTrusted(t *testing.T) {
 			return errOf(f.SignIn.WithIdentity(ctx, identityOf(email), true, browser))
 		}
 		shown, _ := f.joined(t, c, false)
-		checkError(t, "joined by a link on a page", trusted(shown), models.ErrIdentityNotFound)
+		checkError(t, "joined by a link on a page", trusted(shown), value.ErrIdentityNotFound)
 		f.usesReset(t, shown)
 		must(t, trusted(shown))
 
@@ -80,7 +81,7 @@ func TestFirstConnectionByATrustedEmailEndsWhatWasSetBefore(t *testing.T) {
 		must(t, f.Credentials.ConnectIdentity(ctx, session, other, "Acme ID", c.actor))
 		f.exec(t, "INSERT INTO passkeys (id, user_id, credential_id, credential, sign_count, name, created_at) VALUES (?, ?, ?, '{}', 0, 'Phone', ?)",
 			newID(), in.User.ID, []byte("credential"), f.clock.Now())
-		f.clock.Advance(models.Day / 100)
+		f.clock.Advance(value.Day / 100)
 		f.usesReset(t, email)
 		user, err := f.SignIn.VerifyPassword(ctx, email, newPassword, browser)
 		must(t, err)
@@ -88,10 +89,10 @@ func TestFirstConnectionByATrustedEmailEndsWhatWasSetBefore(t *testing.T) {
 		must(t, err)
 		first, err := f.SignIn.WithIdentity(ctx, identityOf(email), true, browser)
 		must(t, err)
-		checkError(t, "the session before", errOf(f.Sessions.Find(ctx, before.Token, browser)), models.ErrSessionNotFound)
+		checkError(t, "the session before", errOf(f.Sessions.Find(ctx, before.Token, browser)), value.ErrSessionNotFound)
 		must(t, errOf(f.Sessions.Find(ctx, first.Token, browser)))
-		signIn(t, f.Store, email, newPassword, address(1), models.ErrWrongCredentials)
-		checkError(t, "an identity connected before", errOf(f.SignIn.WithIdentity(ctx, other, false, browser)), models.ErrIdentityNotFound)
+		signIn(t, f.Store, email, newPassword, address(1), value.ErrWrongCredentials)
+		checkError(t, "an identity connected before", errOf(f.SignIn.WithIdentity(ctx, other, false, browser)), value.ErrIdentityNotFound)
 		f.checkCount(t, 0, "SELECT count(*) FROM passkeys")
 		// A later sign-in ends nothing.
 		must(t, errOf(f.SignIn.WithIdentity(ctx, identityOf(email), true, browser)))
@@ -110,13 +111,13 @@ func TestUnprovenEmailBlocksNoMailedInvitation(t *testing.T) {
 			_, _, err := store.Invitations.Create(ctx, c.ID, email, models.RoleMember, c.actor)
 			return err
 		}
-		checkError(t, "a proven email", invite(f.Store, proven), models.ErrEmailTaken)
-		checkError(t, "no mail is sent", invite(plain, email), models.ErrEmailTaken)
+		checkError(t, "a proven email", invite(f.Store, proven), value.ErrEmailTaken)
+		checkError(t, "no mail is sent", invite(plain, email), value.ErrEmailTaken)
 
 		f.exec(t, "DELETE FROM outbox")
 		_, shown := f.invite(t, c, email, models.RoleMember)
 		_, mailed := f.mailedToken(t)
-		checkError(t, "the link on the page", accept(ctx, f.Store, shown, password), models.ErrEmailTaken)
+		checkError(t, "the link on the page", accept(ctx, f.Store, shown, password), value.ErrEmailTaken)
 		must(t, accept(ctx, f.Store, mailed, newPassword))
 
 		// The email signs in to the account that invited it by mail.
@@ -125,7 +126,7 @@ func TestUnprovenEmailBlocksNoMailedInvitation(t *testing.T) {
 		if user.AccountID != c.ID {
 			t.Error("the email is still that of the other account")
 		}
-		signIn(t, f.Store, email, password, address(1), models.ErrWrongCredentials)
+		signIn(t, f.Store, email, password, address(1), value.ErrWrongCredentials)
 		// The earlier user keeps the session, the password and the role, with another
 		// email.
 		earlier := f.find(t, in.Token)
@@ -197,7 +198,7 @@ func TestUnprovenEmailClosesNoDoor(t *testing.T) {
 				t.Errorf("%s: recorded %+v", name, changed)
 			}
 			proven, _ := f.joined(t, squatted, true)
-			if err := give(f.customer(t), proven); !errors.Is(err, models.ErrEmailTaken) && !errors.Is(err, models.ErrIdentityNotFound) {
+			if err := give(f.customer(t), proven); !errors.Is(err, value.ErrEmailTaken) && !errors.Is(err, value.ErrIdentityNotFound) {
 				t.Errorf("%s: a proven email: %v", name, err)
 			}
 			// In one account, it is known who has the email.
@@ -232,7 +233,7 @@ func TestUnprovenEmailDoesNotKeepFromJoiningAtTheProvider(t *testing.T) {
 			"email not verified": errOf(join(true, false, same)),
 			"another email":      errOf(join(true, true, other)),
 		} {
-			if !errors.Is(err, models.ErrEmailTaken) {
+			if !errors.Is(err, value.ErrEmailTaken) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

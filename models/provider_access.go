@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -18,7 +19,7 @@ func decidedByProvider(db *DB) schema.QueryWithArgs {
 	return bun.SafeQuery("EXISTS (SELECT 1 FROM identities WHERE user_id = u.id AND issuer = ?)", db.rolesFrom)
 }
 
-// checkOwnSignIn returns [ErrOnlyByProvider] if the identity provider decides about the user's
+// checkOwnSignIn returns [value.ErrOnlyByProvider] if the identity provider decides about the user's
 // access. Every way to sign in that does not ask the provider calls it, except links of operators.
 func checkOwnSignIn(ctx context.Context, db *DB, conn bun.IDB, userID uuid.UUID) error {
 	if db.rolesFrom == "" {
@@ -26,7 +27,7 @@ func checkOwnSignIn(ctx context.Context, db *DB, conn bun.IDB, userID uuid.UUID)
 	}
 	decided, err := conn.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).Where("?", decidedByProvider(db)).Exists(ctx)
 	if err == nil && decided {
-		return ErrOnlyByProvider
+		return value.ErrOnlyByProvider
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"portal/models/value"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -17,10 +18,10 @@ const (
 	purgePause = 10 * time.Millisecond
 
 	hourlyUsageKept  = 48 * time.Hour
-	dailyUsageKept   = 400 * Day
-	limitNoticesKept = 62 * Day // longer than a month
+	dailyUsageKept   = 400 * value.Day
+	limitNoticesKept = 62 * value.Day // longer than a month
 	// activitiesKept is how long activities are kept. A trigger refuses to delete newer ones.
-	activitiesKept = 400 * Day
+	activitiesKept = 400 * value.Day
 )
 
 // expiredRows is a kind of rows that the purge deletes.
@@ -48,7 +49,7 @@ func (e *Erasures) Purge(ctx context.Context) error {
 		{"api_key_refusals", "api_key_id, id", "at < ?", []any{now.Add(-KeyRefusalsKept)}},
 		{"api_key_agents", "api_key_id, agent_id", "used_at < ?", []any{now.Add(-sourcesKept)}},
 		{"used_tokens", "token_hash", "expires_at < ?", []any{now.Add(-usedTokenSlack)}},
-		{"exchanges", "id", "id < ? AND at < ?", []any{lowestID(now.Add(-exchangesKept)), now.Add(-exchangesKept)}},
+		{"exchanges", "id", "id < ? AND at < ?", []any{value.LowestID(now.Add(-exchangesKept)), now.Add(-exchangesKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},
@@ -74,7 +75,7 @@ func (e *Erasures) Purge(ctx context.Context) error {
 		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
-		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},
+		{"activities", "id", "id < ? AND at < ?", []any{value.LowestID(forgotten), forgotten}},
 		// All activities of these users are older. A key's page names the user who
 		// generated it.
 		{
@@ -101,7 +102,7 @@ func purgeTable(ctx context.Context, db *DB, locks string, old expiredRows) erro
 	return inBatches(ctx, func() (int64, error) {
 		ctx, cancel := context.WithTimeout(ctx, db.timeout)
 		defer cancel()
-		return affected(old.deleteBatch(db, db, locks).Exec(ctx))
+		return value.Affected(old.deleteBatch(db, db, locks).Exec(ctx))
 	})
 }
 
@@ -124,6 +125,6 @@ func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 
 // deleteBatch deletes one batch.
 func (r expiredRows) deleteBatch(db *DB, conn bun.IDB, locks string) *bun.DeleteQuery {
-	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(writeBatch)
+	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(value.WriteBatch)
 	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), db.locked(batch, locks))
 }

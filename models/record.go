@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"maps"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -105,9 +106,9 @@ var consequences = map[Action]consequence{
 // newActivityID returns the id of an activity that happens now, by the clock of the store if that is
 // to be in the past.
 func newActivityID(tx Tx) uuid.UUID {
-	id := newID()
+	id := value.NewID()
 	if tx.db.pastIDs {
-		past := lowestID(tx.Now())
+		past := value.LowestID(tx.Now())
 		copy(id[:6], past[:6])
 	}
 	return id

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"portal/models/value"
 	"slices"
 	"time"
 
@@ -16,8 +17,8 @@ func Recorded() []Action { return slices.Sorted(maps.Keys(consequences)) }
 // RecordAt records an activity in a transaction of its own, with an id of another clock, and
 // commits after a pause.
 func (l *ActivityLog) RecordAt(ctx context.Context, accountID uuid.UUID, skew, pause time.Duration) (uuid.UUID, error) {
-	id := newID()
-	at := lowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))
+	id := value.NewID()
+	at := value.LowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))
 	copy(id[:6], at[:6])
 	err := l.db.InTx(ctx, "record", func(ctx context.Context, tx Tx) error {
 		if err := recordActivity(ctx, tx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestRevocation(t *testing.T) {
@@ -22,7 +23,7 @@ func TestRevocation(t *testing.T) {
 			t.Helper()
 			for _, id := range ids {
 				found, err := f.Keys.Revoke(ctx, stranger.ID, id, "", stranger.actor)
-				if !errors.Is(err, models.ErrKeyNotFound) || errors.Is(err, models.ErrKeyAlreadyRevoked) || found.ID != uuid.Nil {
+				if !errors.Is(err, value.ErrKeyNotFound) || errors.Is(err, value.ErrKeyAlreadyRevoked) || found.ID != uuid.Nil {
 					t.Errorf("%s: another account's: %+v, %v", when, found, err)
 				}
 			}
@@ -45,7 +46,7 @@ func TestRevocation(t *testing.T) {
 		at := *revoked.RevokedAt
 		f.clock.Advance(time.Hour)
 		again, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
-		checkError(t, "again", err, models.ErrKeyAlreadyRevoked)
+		checkError(t, "again", err, value.ErrKeyAlreadyRevoked)
 		modelstest.Facts(t, again, map[string]bool{
 			"id":         again.ID == key.ID,
 			"label":      again.Label == key.Label,
@@ -70,7 +71,7 @@ func TestConcurrentRevocationsRevokeOnce(t *testing.T) {
 		succeeded, errs := atOnce(8, func(i int) error {
 			return errOf(stores[i%2].Keys.Revoke(t.Context(), c.ID, key.ID, "", c.actor))
 		})
-		checkErrors(t, "a later revocation", errs, models.ErrKeyAlreadyRevoked)
+		checkErrors(t, "a later revocation", errs, value.ErrKeyAlreadyRevoked)
 		if recorded := len(f.activities(t, c)); succeeded != 1 || recorded != 2 {
 			t.Errorf("%d succeeded, %d activities recorded", succeeded, recorded)
 		}
@@ -94,7 +95,7 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 			"sign in":      func() error { return errOf(f.SignIn.Start(ctx, c.user, models.Client{})) },
 			"sign out":     func() error { return f.Sessions.End(ctx, c.ID, session.ID, c.actor) },
 		} {
-			if err := do(); err == nil || errors.Is(err, models.ErrUnavailable) {
+			if err := do(); err == nil || errors.Is(err, value.ErrUnavailable) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -111,7 +112,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		listed := func(after uuid.UUID, limit int) (ids []uuid.UUID, keys []models.Key) {
 			t.Helper()
-			page := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{After: after, Limit: limit}))(t)
+			page := modelstest.Value(f.Keys.Revoked(ctx, c.ID, value.Page{After: after, Limit: limit}))(t)
 			for _, key := range page.Items {
 				ids = append(ids, key.ID)
 			}
@@ -127,7 +128,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		use(t, f.Store, secret, 2)
 		modelstest.Value(f.Keys.Revoke(ctx, c.ID, leaked.ID, "", c.actor))(t)
 		refuse(t, f.Store, secret, 3)
-		f.clock.Advance(models.Day)
+		f.clock.Advance(value.Day)
 		refuse(t, f.Store, secret, 4)
 
 		ids, keys := listed(uuid.Nil, 10)

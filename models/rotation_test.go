@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 func (f *fixture) replace(t *testing.T, c customer, key models.Key) models.Key {
@@ -28,7 +29,7 @@ func TestReplacement(t *testing.T) {
 			t.Helper()
 			found, err := f.Keys.Replacement(ctx, c.ID, key.ID)
 			if want == uuid.Nil {
-				if !errors.Is(err, models.ErrKeyNotFound) {
+				if !errors.Is(err, value.ErrKeyNotFound) {
 					t.Errorf("%s: %+v, %v", when, found, err)
 				}
 				return
@@ -52,7 +53,7 @@ func TestReplacement(t *testing.T) {
 		replacement("of a revoked key", first.ID)
 		f.revoke(t, first)
 		replacement("after both were revoked", uuid.Nil)
-		if found, err := f.Keys.Replacement(ctx, other.ID, key.ID); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+		if found, err := f.Keys.Replacement(ctx, other.ID, key.ID); !errors.Is(err, value.ErrKeyNotFound) || found.ID != uuid.Nil {
 			t.Errorf("for another account: %+v, %v", found, err)
 		}
 		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
@@ -73,9 +74,9 @@ func TestKeysThatCannotBeReplaced(t *testing.T) {
 			id   uuid.UUID
 			want error
 		}{
-			"revoked":           {revoked.ID, models.ErrKeyAlreadyRevoked},
-			"another account's": {foreign.ID, models.ErrKeyNotFound},
-			"an unknown":        {newID(), models.ErrKeyNotFound},
+			"revoked":           {revoked.ID, value.ErrKeyAlreadyRevoked},
+			"another account's": {foreign.ID, value.ErrKeyNotFound},
+			"an unknown":        {newID(), value.ErrKeyNotFound},
 		} {
 			n := models.NewKey{Label: "new", FormID: uuid.New(), Replaces: test.id}
 			key, secret, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
@@ -114,12 +115,12 @@ func TestKeyIsRenamed(t *testing.T) {
 			checkInvalid(t, label, errOf(f.Keys.Rename(ctx, c.ID, key.ID, label, c.actor)), "label")
 		}
 		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "no": newID()} {
-			if found, err := f.Keys.Rename(ctx, other.ID, id, "mine", other.actor); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Keys.Rename(ctx, other.ID, id, "mine", other.actor); !errors.Is(err, value.ErrKeyNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
 		}
 		f.revoke(t, key)
-		if found, err := f.Keys.Rename(ctx, c.ID, key.ID, "late", c.actor); !errors.Is(err, models.ErrKeyAlreadyRevoked) || found.Label != "staging" {
+		if found, err := f.Keys.Rename(ctx, c.ID, key.ID, "late", c.actor); !errors.Is(err, value.ErrKeyAlreadyRevoked) || found.Label != "staging" {
 			t.Errorf("revoked: %+v, %v", found, err)
 		}
 		activities := f.activities(t, c)

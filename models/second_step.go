@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 )
@@ -14,25 +15,25 @@ const (
 	// the window ends. With only the limit of each minute, an attacker with the password would
 	// have 14,400 guesses a day. Recovery codes are too long to guess, so they still work.
 	maxRefusedCodes = 100
-	codeWindow      = Day
+	codeWindow      = value.Day
 	// warningCodes is the number of wrong codes within the window that warns the user.
 	warningCodes = 10
 )
 
-// PendingUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending] or
-// [ErrSignInDisabled].
+// PendingUser returns the user of a pending sign-in. The error may be [value.ErrSignInNotPending] or
+// [value.ErrSignInDisabled].
 func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
 	user, err := pendingSignIns.findUser(ctx, s.db, token, s.db.Now())
-	return user, failed("find pending sign-in", err)
+	return user, value.Failed("find pending sign-in", err)
 }
 
 // Finish completes a pending sign-in: it checks a code of the authenticator app or a recovery code,
 // and starts a session.
 //
 // If the first step was too long ago or the pending sign-in was used, the error is
-// [ErrSignInNotPending]. After too many wrong codes for the user within a minute or a day, on any
-// instance, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCode], [ErrSignInDisabled] or
-// [ErrOnlyByProvider].
+// [value.ErrSignInNotPending]. After too many wrong codes for the user within a minute or a day, on any
+// instance, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrWrongCode], [value.ErrSignInDisabled] or
+// [value.ErrOnlyByProvider].
 func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) (SignedIn, error) {
 	user, err := s.PendingUser(ctx, token)
 	if err != nil {
@@ -69,10 +70,10 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		}
 		return sessionToken, pendingSignIns.use(ctx, tx, token)
 	})
-	if errors.Is(err, ErrWrongCode) {
+	if errors.Is(err, value.ErrWrongCode) {
 		s.guesses.record(user, visitorActor(client.Address), ActionCodeRefused)
 	}
-	err = disabledIfWrong(err)
+	err = value.DisabledIfWrong(err)
 	s.guesses.refused.count(err)
 	if err != nil {
 		return SignedIn{}, err
@@ -84,7 +85,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 // how the user has signed in, or "" for a wrong code, and how many recovery codes are left after
 // one was used.
 func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (method signInMethod, left *int, err error) {
-	code = readCode(code)
+	code = value.ReadCode(code)
 	if len(code) > totpCode.Digits.Length() {
 		left, err := useRecoveryCode(ctx, tx, user.ID, code)
 		if err != nil || left == nil {
@@ -95,7 +96,7 @@ func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, 
 		return byRecoveryCode, left, recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity)
 	}
 	app, err := findEnabledTOTP(ctx, tx, user.ID)
-	if errors.Is(err, ErrTOTPOff) {
+	if errors.Is(err, value.ErrTOTPOff) {
 		return "", nil, nil
 	}
 	if err != nil {
@@ -109,14 +110,14 @@ func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, 
 }
 
 // limitTOTP is acceptTOTP with the limit of a day, for which it counts a wrong code. After too many
-// of them it returns a [*SignInLimitError] without checking the code.
+// of them it returns a [*value.SignInLimitError] without checking the code.
 func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, code string, client Client) (bool, error) {
 	now := tx.Now()
 	if app.RefusedSince == nil || now.Sub(*app.RefusedSince) >= codeWindow {
 		app.RefusedCodes, app.RefusedSince = 0, &now
 	}
 	if app.RefusedCodes >= maxRefusedCodes {
-		return false, &SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), Codes: true, AppCodes: true}
+		return false, &value.SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), Codes: true, AppCodes: true}
 	}
 	right, err := acceptTOTP(ctx, tx, s.sealer, app, code)
 	if err != nil || right {

@@ -13,6 +13,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/secret"
+	"portal/models/value"
 )
 
 // app is an authenticator app.
@@ -60,29 +61,29 @@ func TestSecondStep(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		lost := f.session(t, c)
 		a, recovery := f.twoSteps(t, c)
-		checkError(t, "a session from before", errOf(f.Sessions.Find(ctx, lost, browser)), models.ErrSessionNotFound)
+		checkError(t, "a session from before", errOf(f.Sessions.Find(ctx, lost, browser)), value.ErrSessionNotFound)
 
 		pending := f.firstStep(t, c)
-		checkError(t, "the pending sign-in as a session", errOf(f.Sessions.Find(ctx, pending, browser)), models.ErrSessionNotFound)
+		checkError(t, "the pending sign-in as a session", errOf(f.Sessions.Find(ctx, pending, browser)), value.ErrSessionNotFound)
 		for name, code := range map[string]string{
 			"empty": "", "another": "abcdef", "too early": a.code(t, 90*time.Second), "too late": a.code(t, -90*time.Second),
 			"another recovery code": strings.Repeat("a", 24), "the secret": a.secret,
 		} {
-			checkError(t, name, errOf(f.secondStep(t, pending, code)), models.ErrWrongCode)
+			checkError(t, name, errOf(f.secondStep(t, pending, code)), value.ErrWrongCode)
 		}
-		checkError(t, "another token", errOf(f.secondStep(t, pending+"x", a.code(t, 0))), models.ErrSignInNotPending)
+		checkError(t, "another token", errOf(f.secondStep(t, pending+"x", a.code(t, 0))), value.ErrSignInNotPending)
 		code := a.code(t, 0)
 		token := modelstest.Value(f.secondStep(t, pending, code[:3]+" "+code[3:]))(t)
 		must(t, errOf(f.Sessions.Find(ctx, token, browser)))
-		checkError(t, "the same sign-in again", errOf(f.secondStep(t, pending, a.code(t, 30*time.Second))), models.ErrSignInNotPending)
+		checkError(t, "the same sign-in again", errOf(f.secondStep(t, pending, a.code(t, 30*time.Second))), value.ErrSignInNotPending)
 		pending = f.firstStep(t, c)
-		checkError(t, "the same code again", errOf(f.secondStep(t, pending, code)), models.ErrWrongCode)
-		checkError(t, "an older code", errOf(f.secondStep(t, pending, a.code(t, -30*time.Second))), models.ErrWrongCode)
+		checkError(t, "the same code again", errOf(f.secondStep(t, pending, code)), value.ErrWrongCode)
+		checkError(t, "an older code", errOf(f.secondStep(t, pending, a.code(t, -30*time.Second))), value.ErrWrongCode)
 		must(t, errOf(f.secondStep(t, pending, a.code(t, 30*time.Second))))
 
 		typed := strings.ToUpper(strings.ReplaceAll(recovery[3], "-", " "))
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), typed)))
-		checkError(t, "a used recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[3])), models.ErrWrongCode)
+		checkError(t, "a used recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[3])), value.ErrWrongCode)
 		session := f.find(t, token)
 		if factors, err := f.Credentials.Factors(ctx, session); err != nil || factors.AuthenticatorSince == nil || factors.RecoveryCodes != 9 {
 			t.Errorf("%+v, %v", factors, err)
@@ -91,10 +92,10 @@ func TestSecondStep(t *testing.T) {
 		if err != nil || len(renewed) != 10 {
 			t.Fatalf("%v, %v", renewed, err)
 		}
-		checkError(t, "a replaced recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[4])), models.ErrWrongCode)
+		checkError(t, "a replaced recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[4])), value.ErrWrongCode)
 		pending = f.firstStep(t, c)
 		must(t, f.Credentials.DisableTOTP(ctx, session, c.actor))
-		checkError(t, "a sign-in from before", errOf(f.secondStep(t, pending, renewed[0])), models.ErrSignInNotPending)
+		checkError(t, "a sign-in from before", errOf(f.secondStep(t, pending, renewed[0])), value.ErrSignInNotPending)
 		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
@@ -140,17 +141,17 @@ func TestPendingSignInEnds(t *testing.T) {
 			end  func(c customer) error
 			want error
 		}{
-			"after ten minutes":     {func(customer) error { f.clock.Advance(10 * time.Minute); return nil }, models.ErrSignInNotPending},
-			"by a new password":     {func(c customer) error { return f.Credentials.ResetPassword(ctx, c.user.Email, newPassword) }, models.ErrSignInNotPending},
-			"by disabling the user": {func(c customer) error { return f.People.SetDisabled(ctx, c.user.Email, true) }, models.ErrSignInNotPending},
-			"by a reset":            {func(c customer) error { return f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, c.user.ID) }, models.ErrSignInNotPending},
+			"after ten minutes":     {func(customer) error { f.clock.Advance(10 * time.Minute); return nil }, value.ErrSignInNotPending},
+			"by a new password":     {func(c customer) error { return f.Credentials.ResetPassword(ctx, c.user.Email, newPassword) }, value.ErrSignInNotPending},
+			"by disabling the user": {func(c customer) error { return f.People.SetDisabled(ctx, c.user.Email, true) }, value.ErrSignInNotPending},
+			"by a reset":            {func(c customer) error { return f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, c.user.ID) }, value.ErrSignInNotPending},
 			"with ten newer ones": {func(c customer) error {
 				f.clock.Advance(time.Second)
 				for range 10 {
 					f.firstStep(t, c)
 				}
 				return nil
-			}, models.ErrSignInNotPending},
+			}, value.ErrSignInNotPending},
 		} {
 			c := f.customer(t)
 			f.owner(t, c)
@@ -177,7 +178,7 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 			for {
 				err := errOf(stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, client))
 				// A busy machine: the guesses wait for each other.
-				if !errors.Is(err, models.ErrUnavailable) {
+				if !errors.Is(err, value.ErrUnavailable) {
 					return err
 				}
 			}
@@ -185,17 +186,17 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 		_, errs := atOnce(20, func(i int) error { return guess(i, "abcdef") })
 		limited := 0
 		for _, err := range errs {
-			if _, ok := errors.AsType[*models.SignInLimitError](err); ok {
+			if _, ok := errors.AsType[*value.SignInLimitError](err); ok {
 				limited++
 			} else {
-				checkError(t, "a guess", err, models.ErrWrongCode)
+				checkError(t, "a guess", err, value.ErrWrongCode)
 			}
 		}
 		if limited != 10 {
 			t.Errorf("%d of 20 guesses were limited, want 10", limited)
 		}
 		for name, code := range map[string]string{"the code": a.code(t, 0), "a recovery code": recovery[0]} {
-			if limit, ok := errors.AsType[*models.SignInLimitError](guess(0, code)); !ok || !limit.Codes {
+			if limit, ok := errors.AsType[*value.SignInLimitError](guess(0, code)); !ok || !limit.Codes {
 				t.Errorf("%s is not limited", name)
 			}
 		}
@@ -219,13 +220,13 @@ func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
 			_, errs := atOnce(10, func(i int) error {
 				return errOf(stores[i%2].SignIn.Finish(t.Context(), pending, "abcdef", browser))
 			})
-			checkErrors(t, "a guess", errs, models.ErrWrongCode)
+			checkErrors(t, "a guess", errs, value.ErrWrongCode)
 			f.clock.Advance(time.Minute)
 		}
 		refused := func(store *models.Store) {
 			t.Helper()
 			_, err := store.SignIn.Finish(t.Context(), f.firstStep(t, c), a.code(t, 0), browser)
-			limit, ok := errors.AsType[*models.SignInLimitError](err)
+			limit, ok := errors.AsType[*value.SignInLimitError](err)
 			if !ok || !limit.Codes || !limit.AppCodes || limit.RetryAfter != end.Sub(f.clock.Now()) {
 				t.Errorf("the right code: %+v", err)
 			}
@@ -272,7 +273,7 @@ func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
 
 		f.exec(t, "UPDATE authenticators SET refused_codes = 100, refused_since = ?", f.clock.Now())
 		set(password, errOf(f.Credentials.UsePasswordReset(ctx, f.resetToken(t, c.user.Email), password, browser)))
-		if _, limited := errors.AsType[*models.SignInLimitError](secondStep()); !limited {
+		if _, limited := errors.AsType[*value.SignInLimitError](secondStep()); !limited {
 			t.Error("a password that was set with a link ends the limit")
 		}
 		set(newPassword, f.Credentials.ResetPassword(ctx, c.user.Email, newPassword))
@@ -290,7 +291,7 @@ func TestWrongCodesWarnTheUser(t *testing.T) {
 		guess := func(times int) {
 			t.Helper()
 			for range times {
-				checkError(t, "a guess", errOf(f.secondStep(t, f.firstStep(t, c), "abcdef")), models.ErrWrongCode)
+				checkError(t, "a guess", errOf(f.secondStep(t, f.firstStep(t, c), "abcdef")), value.ErrWrongCode)
 				f.clock.Advance(time.Minute) // slower than the limit of a minute
 			}
 		}
@@ -353,7 +354,7 @@ func TestAuthenticatorSecretIsEncrypted(t *testing.T) {
 		other := f.customer(t)
 		f.twoSteps(t, other)
 		f.exec(t, "UPDATE authenticators SET secret = (SELECT secret FROM authenticators WHERE user_id = ?), last_step = 0 WHERE user_id = ?", c.user.ID, other.user.ID)
-		checkError(t, "another user's secret", errOf(f.secondStep(t, f.firstStep(t, other), a.code(t, 0))), models.ErrWrongCode)
+		checkError(t, "another user's secret", errOf(f.secondStep(t, f.firstStep(t, other), a.code(t, 0))), value.ErrWrongCode)
 	})
 }
 
@@ -378,7 +379,7 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
 		use(before, "") // a lost secret
 		f.clock.Advance(time.Minute)
-		checkError(t, "with a lost secret", errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))), models.ErrWrongCode)
+		checkError(t, "with a lost secret", errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))), value.ErrWrongCode)
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), recovery[0])))
 	})
 }
@@ -427,19 +428,19 @@ func TestAuthenticatorSetUp(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		session := f.signedIn(t, c)
 		enable := func(code string) error { return errOf(f.Credentials.EnableTOTP(ctx, session, code, c.actor)) }
-		checkError(t, "nothing to confirm", enable("123456"), models.ErrTOTPOff)
+		checkError(t, "nothing to confirm", enable("123456"), value.ErrTOTPOff)
 		first := app{f: f}
 		first.secret = modelstest.Value(f.Credentials.StartTOTP(ctx, session))(t)
 		second := app{f: f}
 		second.secret = modelstest.Value(f.Credentials.StartTOTP(ctx, session))(t)
-		checkError(t, "the code of a replaced secret", enable(first.code(t, 0)), models.ErrWrongCode)
+		checkError(t, "the code of a replaced secret", enable(first.code(t, 0)), value.ErrWrongCode)
 		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
 			t.Errorf("an unconfirmed app: pending %t, %v", signedIn.Pending, err)
 		}
 		f.clock.Advance(time.Hour)
-		checkError(t, "too late", enable(second.code(t, 0)), models.ErrTOTPOff)
+		checkError(t, "too late", enable(second.code(t, 0)), value.ErrTOTPOff)
 		f.twoSteps(t, c)
-		checkError(t, "started again", errOf(f.Credentials.StartTOTP(ctx, session)), models.ErrTOTPOn)
-		checkError(t, "confirmed again", enable(second.code(t, 0)), models.ErrTOTPOn)
+		checkError(t, "started again", errOf(f.Credentials.StartTOTP(ctx, session)), value.ErrTOTPOn)
+		checkError(t, "confirmed again", enable(second.code(t, 0)), value.ErrTOTPOn)
 	})
 }

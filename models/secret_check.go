@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/secret"
+	"portal/models/value"
 )
 
 // secretCheck has hashes of a key derived from the secrets of the instance that started last.
@@ -54,7 +55,7 @@ func checkSecret(ctx context.Context, db *DB, keyring secret.Keyring, isNew bool
 	defer cancel()
 	own := newSecretCheck(keyring)
 	if err := compareSecret(ctx, db, own, isNew); err != nil {
-		db.logger.WarnContext(ctx, "PORTAL_SECRET cannot be compared with that of other instances", slog.Any("cause", failed("read and write the check", err)))
+		db.logger.WarnContext(ctx, "PORTAL_SECRET cannot be compared with that of other instances", slog.Any("cause", value.Failed("read and write the check", err)))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // identify returns the id of the session with this token.
@@ -84,12 +85,12 @@ func TestSessionIsRevokedFromAnotherSession(t *testing.T) {
 			"another user's":              func() error { return f.Sessions.Revoke(ctx, c.ID, newID(), id, c.actor) },
 			"none":                        func() error { return f.Sessions.Revoke(ctx, c.ID, c.user.ID, newID(), c.actor) },
 		} {
-			checkError(t, name, revoke(), models.ErrSessionNotFound)
+			checkError(t, name, revoke(), value.ErrSessionNotFound)
 		}
 		must(t, f.Sessions.Revoke(ctx, c.ID, c.user.ID, id, c.actor))
-		checkError(t, "the revoked session", errOf(f.Sessions.Find(ctx, lost, browser)), models.ErrSessionNotFound)
+		checkError(t, "the revoked session", errOf(f.Sessions.Find(ctx, lost, browser)), value.ErrSessionNotFound)
 		checkError(t, "the other session", errOf(f.Sessions.Find(ctx, kept, browser)), nil)
-		checkError(t, "revoked again", f.Sessions.Revoke(ctx, c.ID, c.user.ID, id, c.actor), models.ErrSessionNotFound)
+		checkError(t, "revoked again", f.Sessions.Revoke(ctx, c.ID, c.user.ID, id, c.actor), value.ErrSessionNotFound)
 		latest := f.activities(t, c)[0]
 		if latest.Action != models.ActionSessionRevoked || *latest.SubjectID != id || latest.Label != browser.UserAgent {
 			t.Errorf("recorded %+v", latest)
@@ -109,7 +110,7 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 			must(t, f.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, id, c.actor))
 		}
 		for _, token := range lost {
-			checkError(t, "a revoked session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+			checkError(t, "a revoked session", errOf(f.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
 		}
 		for _, token := range []string{kept, foreign} {
 			must(t, errOf(f.Sessions.Find(ctx, token, browser)))
@@ -200,7 +201,7 @@ func TestUserHasAHundredSessions(t *testing.T) {
 		must(t, errOf(f.Sessions.Find(ctx, f.session(t, c), browser)))
 		checkError(t, "the least recently used of 100", errOf(f.Sessions.Find(ctx, unused, browser)), nil)
 		f.session(t, c)
-		checkError(t, "the least recently used of 101", errOf(f.Sessions.Find(ctx, unused, browser)), models.ErrSessionNotFound)
+		checkError(t, "the least recently used of 101", errOf(f.Sessions.Find(ctx, unused, browser)), value.ErrSessionNotFound)
 		for name, token := range map[string]string{"used": used, "another user's": foreign} {
 			checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/password"
+	"portal/models/value"
 )
 
 // Sessions are the sessions of users.
@@ -24,15 +25,15 @@ type Sessions struct {
 // returns the session token, which has 256 random bits and is stored as a hash only. A user has at
 // most 100 sessions: above that, the least recently used one ends.
 //
-// It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
+// It returns [value.ErrWrongCredentials] if the password has changed since it was verified, or if the
 // user or the account has been disabled. These changes end all sessions, and no later session may
-// start. It returns [ErrOnlyByProvider] for a user's own way to sign in if the provider decides.
+// start. It returns [value.ErrOnlyByProvider] for a user's own way to sign in if the provider decides.
 func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (token string, err error) {
-	token, now := newToken(), tx.Now()
+	token, now := value.NewToken(), tx.Now()
 	session := Session{
-		ID: newID(), UserID: user.ID, TokenHash: hashToken(token),
+		ID: value.NewID(), UserID: user.ID, TokenHash: value.HashToken(token),
 		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.max), AuthenticatedAt: now,
-		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
+		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: value.CleanUserAgent(client.UserAgent),
 	}
 	if client.Provider != "" && client.AuthenticatedAt.Before(now) {
 		// The provider may have recognized the browser and not asked the user.
@@ -66,13 +67,13 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMe
 	}
 	_, err = queueMails(ctx, tx, []Mail{{
 		Kind: activity.Action, AccountID: &user.AccountID, ActivityID: &activity.ID, Recipient: user.Email,
-		DeviceHash: signInSubject("client", network(client.Address)+"\x00"+session.UserAgent).hash,
+		DeviceHash: signInSubject("client", value.Network(client.Address)+"\x00"+session.UserAgent).hash,
 	}})
 	return token, err
 }
 
 // Find returns the session with this token and updates when it was last seen. If the session has
-// ended or expired or its user or account is disabled, the error is [ErrSessionNotFound].
+// ended or expired or its user or account is disabled, the error is [value.ErrSessionNotFound].
 func (s *Sessions) Find(ctx context.Context, token string, client Client) (Session, error) {
 	session, err := s.Peek(ctx, token)
 	if err != nil {
@@ -96,10 +97,10 @@ func (s *Sessions) Peek(ctx context.Context, token string) (Session, error) {
 		session, err = s.findByToken(ctx, token)
 	}
 	if err != nil {
-		return Session{}, notFound("find session", err, ErrSessionNotFound)
+		return Session{}, value.NotFound("find session", err, value.ErrSessionNotFound)
 	}
 	if !s.db.Now().Before(session.ExpiresAt) || s.isIdle(session) {
-		return Session{}, ErrSessionNotFound
+		return Session{}, value.ErrSessionNotFound
 	}
 	session.NoPassword = session.NoPassword || session.ByProvider || s.passwords.off
 	return session, nil
@@ -114,7 +115,7 @@ func (s *Sessions) findByToken(ctx context.Context, token string) (Session, erro
 		ColumnExpr("? AS by_provider", decidedByProvider(s.db)).
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
-		Where("session.token_hash = ?", hashToken(token)).Scan(ctx)
+		Where("session.token_hash = ?", value.HashToken(token)).Scan(ctx)
 	session.LastSeenAt = s.lastSeen.latest(seenID{ID: session.ID}, session.LastSeenAt)
 	return session, err
 }
@@ -132,7 +133,7 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 		Where("session.expires_at > ? AND session.last_seen_at > ?", now, now.Add(-s.idle)).
 		OrderExpr("session.last_seen_at DESC, session.id DESC").Limit(maxSessions).Scan(ctx)
 	if err != nil {
-		return nil, failed("list sessions", err)
+		return nil, value.Failed("list sessions", err)
 	}
 	for i := range sessions {
 		sessions[i].LastSeenAt = s.lastSeen.latest(seenID{ID: sessions[i].ID}, sessions[i].LastSeenAt)
@@ -145,12 +146,12 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // fresh again. It returns a new token for the session, so that a stolen copy of the old token does
 // not become fresh.
 //
-// If the user has no password to use, the error is [ErrSignInTooOld]. After too many wrong
-// passwords of the user, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCredentials] or
-// [ErrSessionNotFound]. Reauthenticate sets its own deadlines.
+// If the user has no password to use, the error is [value.ErrSignInTooOld]. After too many wrong
+// passwords of the user, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrWrongCredentials] or
+// [value.ErrSessionNotFound]. Reauthenticate sets its own deadlines.
 func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {
 	if session.NoPassword {
-		return "", ErrSignInTooOld
+		return "", value.ErrSignInTooOld
 	}
 	user, err := s.passwords.verifyCurrent(ctx, session, password, actor)
 	if err != nil {
@@ -160,10 +161,10 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 		if err := lockPassword(ctx, tx, user); err != nil {
 			return "", err
 		}
-		token := newToken()
-		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("token_hash = ?, authenticated_at = ?", hashToken(token), tx.Now()).
+		token := value.NewToken()
+		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("token_hash = ?, authenticated_at = ?", value.HashToken(token), tx.Now()).
 			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
-		return token, unlessAffected(result, err, ErrSessionNotFound)
+		return token, value.UnlessAffected(result, err, value.ErrSessionNotFound)
 	})
 }
 
@@ -172,7 +173,7 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 const maxSessions = 100
 
 // End signs a user out: it deletes the session and records the activity. If the session has already
-// ended, the error is [ErrSessionNotFound].
+// ended, the error is [value.ErrSessionNotFound].
 func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
 	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx Tx) error {
 		return deleteSession(ctx, tx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
@@ -180,7 +181,7 @@ func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, acto
 }
 
 // Revoke ends one of a user's sessions from another session and records the activity. If the user
-// has no such session, the error is [ErrSessionNotFound].
+// has no such session, the error is [value.ErrSessionNotFound].
 func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
 	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx Tx) error {
 		return deleteSession(ctx, tx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
@@ -201,7 +202,7 @@ func deleteSession(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor,
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).
 		Returning("id, user_agent").Scan(ctx)
 	if err != nil {
-		return noRows(err, ErrSessionNotFound)
+		return value.NoRows(err, value.ErrSessionNotFound)
 	}
 	return recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &session.ID, Label: session.UserAgent})
 }
@@ -209,7 +210,7 @@ func deleteSession(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor,
 // endOtherSessions deletes all of a user's sessions except keep, and records their number as one
 // activity.
 func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
-	ended, err := affected(tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
+	ended, err := value.Affected(tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx))
 	if err != nil || ended == 0 {
 		return err
@@ -239,16 +240,16 @@ func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error
 }
 
 // Count returns the number of sessions that have not reached their absolute end, or
-// [ErrUnavailable].
+// [value.ErrUnavailable].
 func (s *Sessions) Count(ctx context.Context) (int, error) {
 	count, err := s.db.NewSelect().Model((*Session)(nil)).Where("expires_at > ?", s.db.Now()).Count(ctx)
-	return int(count), failed("count sessions", err)
+	return int(count), value.Failed("count sessions", err)
 }
 
 // Flush skips locked sessions: such a session has just ended, or another instance has just
 // seen it too.
 func (s *Sessions) Flush(ctx context.Context) error {
-	return failed("write when sessions were last seen", s.lastSeen.flush(ctx, func(ctx context.Context, rows []lastSeenRow) error {
+	return value.Failed("write when sessions were last seen", s.lastSeen.flush(ctx, func(ctx context.Context, rows []lastSeenRow) error {
 		unlocked := s.db.NewSelect().TableExpr("sessions").Column("id").Where("id IN (SELECT id FROM seen)")
 		_, err := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
 			Set("last_seen_at = seen.at, last_address = seen.address").

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
@@ -75,7 +76,7 @@ func TestSessionTokenIsStoredAsAHash(t *testing.T) {
 			"empty": "", "cut short": token[1:], "longer": token + "A", "other case": strings.ToUpper(token),
 			"the hash": string(stored), "a NUL": "\x00", "not UTF-8": "\xff", "long": strings.Repeat("a", 1<<16),
 		} {
-			if session, err := f.Sessions.Find(t.Context(), other, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
+			if session, err := f.Sessions.Find(t.Context(), other, browser); !errors.Is(err, value.ErrSessionNotFound) || session.ID != uuid.Nil {
 				t.Errorf("%s: %+v, %v", name, session, err)
 			}
 		}
@@ -105,7 +106,7 @@ func TestSessionInUseEndsAtItsAbsoluteLimit(t *testing.T) {
 			checkError(t, name+": just before the idle limit", find(idle), nil)
 			f.clock.Advance(test.idle)
 			for range 2 {
-				checkError(t, name+": idle", find(idle), models.ErrSessionNotFound)
+				checkError(t, name+": idle", find(idle), value.ErrSessionNotFound)
 			}
 
 			token, end := f.session(t, c), f.clock.Now().Add(test.max)
@@ -116,7 +117,7 @@ func TestSessionInUseEndsAtItsAbsoluteLimit(t *testing.T) {
 			f.clock.Advance(end.Sub(f.clock.Now()) - time.Microsecond)
 			checkError(t, name+": just before its end", find(token), nil)
 			f.clock.Advance(time.Microsecond)
-			checkError(t, name+": at its end", find(token), models.ErrSessionNotFound)
+			checkError(t, name+": at its end", find(token), value.ErrSessionNotFound)
 		}
 	})
 }
@@ -178,12 +179,12 @@ func TestDisablingEndsAccessAtOnce(t *testing.T) {
 		token, otherToken := f.session(t, c), f.session(t, other)
 		for table, id := range map[string]uuid.UUID{"users": c.user.ID, "accounts": c.ID} {
 			f.exec(t, "UPDATE "+table+" SET disabled_at = ? WHERE id = ?", f.clock.Now(), id)
-			if session, err := f.Sessions.Find(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
+			if session, err := f.Sessions.Find(ctx, token, browser); !errors.Is(err, value.ErrSessionNotFound) || session.ID != uuid.Nil {
 				t.Errorf("disabled in %s: %+v, %v", table, session, err)
 			}
 			checkError(t, "another account's session", errOf(f.Sessions.Find(ctx, otherToken, browser)), nil)
-			signIn(t, f.Store, c.user.Email, password, address(1), models.ErrSignInDisabled)
-			signIn(t, f.Store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
+			signIn(t, f.Store, c.user.Email, password, address(1), value.ErrSignInDisabled)
+			signIn(t, f.Store, c.user.Email, wrongPassword, address(1), value.ErrWrongCredentials)
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
 			signIn(t, f.Store, c.user.Email, password, address(1), nil)
 			checkError(t, "enabled again in "+table, errOf(f.Sessions.Find(ctx, token, browser)), nil)
@@ -192,10 +193,10 @@ func TestDisablingEndsAccessAtOnce(t *testing.T) {
 		_, secret := f.key(t, c)
 		elsewhere := f.open(t, models.Options{})
 		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
-		checkError(t, "key", errOf(elsewhere.API.Authenticate(ctx, secret, models.Source{})), models.ErrAccountDisabled)
+		checkError(t, "key", errOf(elsewhere.API.Authenticate(ctx, secret, models.Source{})), value.ErrAccountDisabled)
 		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()))
 		use(t, elsewhere, secret, 1)
-		checkError(t, "a session from before", errOf(elsewhere.Sessions.Peek(ctx, token)), models.ErrSessionNotFound)
+		checkError(t, "a session from before", errOf(elsewhere.Sessions.Peek(ctx, token)), value.ErrSessionNotFound)
 	})
 }
 
@@ -211,7 +212,7 @@ func TestSignOutEndsTheSession(t *testing.T) {
 			"another account's": func() error { return f.Sessions.End(ctx, other.ID, session.ID, other.actor) },
 			"an unknown":        func() error { return f.Sessions.End(ctx, c.ID, newID(), c.actor) },
 		} {
-			if err := end(); !errors.Is(err, models.ErrSessionNotFound) {
+			if err := end(); !errors.Is(err, value.ErrSessionNotFound) {
 				t.Errorf("%s session: %v", name, err)
 			}
 		}
@@ -220,8 +221,8 @@ func TestSignOutEndsTheSession(t *testing.T) {
 			t.Error("a refused sign-out was recorded")
 		}
 		must(t, f.Sessions.End(ctx, c.ID, session.ID, c.actor))
-		checkError(t, "on another instance", errOf(elsewhere.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
-		checkError(t, "ended again", f.Sessions.End(ctx, c.ID, session.ID, c.actor), models.ErrSessionNotFound)
+		checkError(t, "on another instance", errOf(elsewhere.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
+		checkError(t, "ended again", f.Sessions.End(ctx, c.ID, session.ID, c.actor), value.ErrSessionNotFound)
 		checkError(t, "the other browser's", errOf(f.Sessions.Find(ctx, kept, browser)), nil)
 	})
 }
@@ -279,9 +280,9 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 		if f.clock.Advance(time.Second); session.Fresh(f.clock.Now()) {
 			t.Error("fresh after ten minutes")
 		}
-		checkError(t, "a wrong password", errOf(f.Sessions.Reauthenticate(ctx, session, newPassword, c.actor)), models.ErrWrongCredentials)
+		checkError(t, "a wrong password", errOf(f.Sessions.Reauthenticate(ctx, session, newPassword, c.actor)), value.ErrWrongCredentials)
 		renewed := modelstest.Value(f.Sessions.Reauthenticate(ctx, session, password, c.actor))(t)
-		checkError(t, "the old token", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "the old token", errOf(f.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
 		for _, fresh := range []bool{true, false} {
 			found, err := f.Sessions.Find(ctx, renewed, browser)
 			if err != nil || found.Fresh(f.clock.Now()) != fresh {
@@ -291,6 +292,6 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 		}
 		_, token = f.newMember(t, c)
 		member := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
-		checkError(t, "without a password", errOf(f.Sessions.Reauthenticate(ctx, member, "", c.actor)), models.ErrSignInTooOld)
+		checkError(t, "without a password", errOf(f.Sessions.Reauthenticate(ctx, member, "", c.actor)), value.ErrSignInTooOld)
 	})
 }

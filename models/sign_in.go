@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/secret"
+	"portal/models/value"
 )
 
 // SignIn starts sessions for users who prove their identities.
@@ -28,8 +29,8 @@ func (s *SignIn) knows(ctx context.Context, client Client, email string) (bool, 
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
 	known, err := s.db.NewSelect().Model((*User)(nil)).Where("id = ? AND known_browsers = ? AND email_hash = ?",
-		client.Device.UserID, client.Device.Generation, storedHash(email)).Exists(ctx)
-	return known, failed("find the user of a device", err)
+		client.Device.UserID, client.Device.Generation, value.StoredHash(email)).Exists(ctx)
+	return known, value.Failed("find the user of a device", err)
 }
 
 // SignedIn is a user who has signed in, or who must still make the second step.
@@ -46,20 +47,20 @@ type SignedIn struct {
 // its own wrong passwords, and by twice as many for this email as strangers may have.
 // VerifyPassword sets its own deadlines.
 //
-// If the email or the password is wrong, the error is [ErrWrongCredentials]. Neither the error nor
+// If the email or the password is wrong, the error is [value.ErrWrongCredentials]. Neither the error nor
 // the time it takes shows which. If both are right but the user or the account is disabled, it is
-// [ErrSignInDisabled]. After too many wrong passwords for this email or from this address, on any
-// instance, it is a [*SignInLimitError].
+// [value.ErrSignInDisabled]. After too many wrong passwords for this email or from this address, on any
+// instance, it is a [*value.SignInLimitError].
 func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
 	if s.passwords.off {
-		return User{}, ErrPasswordsOff
+		return User{}, value.ErrPasswordsOff
 	}
 	known, err := s.knows(ctx, client, email)
 	if err != nil {
 		return User{}, err
 	}
 	ofEmail := emailSubject(email)
-	subjects := []subject{ofEmail, signInSubject("address", network(client.Address))}
+	subjects := []subject{ofEmail, signInSubject("address", value.Network(client.Address))}
 	guess := guess{
 		limited: subjects, counted: subjects, place: strangerPlace(client),
 		actor: visitorActor(client.Address), action: ActionSignInFailed,
@@ -75,8 +76,8 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 
 // Start starts a session for a user who has just entered or set the password, or a pending sign-in
 // if a second step is due. If the password has changed since it was verified, or the user
-// or the account has been disabled, the error is [ErrWrongCredentials]. It may also be
-// [ErrOnlyByProvider].
+// or the account has been disabled, the error is [value.ErrWrongCredentials]. It may also be
+// [value.ErrOnlyByProvider].
 func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn, error) {
 	return inTx(ctx, s.db, "sign in", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		return s.begin(ctx, tx, user, byPassword, client)
@@ -84,7 +85,7 @@ func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn,
 }
 
 // begin starts a session, or a pending sign-in after a password, in a transaction. Every sign-in
-// ends with it. Without a password, the error for a disabled user is [ErrSignInDisabled].
+// ends with it. Without a password, the error for a disabled user is [value.ErrSignInDisabled].
 func (s *SignIn) begin(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (SignedIn, error) {
 	if method == byPassword {
 		pending, err := secondStepDue(ctx, tx, user.ID)
@@ -98,7 +99,7 @@ func (s *SignIn) begin(ctx context.Context, tx Tx, user User, method signInMetho
 	}
 	token, err := s.sessions.create(ctx, tx, user, method, client)
 	if method != byPassword {
-		err = disabledIfWrong(err)
+		err = value.DisabledIfWrong(err)
 	}
 	return SignedIn{User: user, Token: token}, err
 }

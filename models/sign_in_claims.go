@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 )
@@ -20,12 +21,12 @@ type IdentityAccess struct {
 // says.
 //
 // If the claims are missing or invalid, or name another account than the user's, nothing changes
-// and the error is [ErrNoAccess]. If another user has the email, it is [ErrIdentityNotFound],
-// unless trustEmail is set, as in [SignIn.WithIdentity]. It may also be [ErrSignInDisabled].
+// and the error is [value.ErrNoAccess]. If another user has the email, it is [value.ErrIdentityNotFound],
+// unless trustEmail is set, as in [SignIn.WithIdentity]. It may also be [value.ErrSignInDisabled].
 func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	access := identity.Access
 	if access == nil || checkRole(access.Role) != nil {
-		return SignedIn{}, ErrNoAccess
+		return SignedIn{}, value.ErrNoAccess
 	}
 	return inTx(ctx, s.db, "sign in with claims", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		// First sign-ins of a person at the same time take turns.
@@ -56,38 +57,38 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 // were connected before.
 func (s *SignIn) userOfClaims(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
 	account, err := findAccount(ctx, tx, identity.Access.AccountID)
-	if errors.Is(err, ErrAccountNotFound) {
-		err = ErrNoAccess
+	if errors.Is(err, value.ErrAccountNotFound) {
+		err = value.ErrNoAccess
 	}
 	if err != nil {
 		return User{}, false, err
 	}
 	user, connected, err = userOfIdentity(ctx, tx, identity, trustEmail)
 	switch {
-	case errors.Is(err, ErrIdentityNotFound):
+	case errors.Is(err, value.ErrIdentityNotFound):
 		user, err = s.addClaimed(ctx, tx, account, identity)
 	case err == nil && user.AccountID != account.ID:
-		err = ErrNoAccess
+		err = value.ErrNoAccess
 	}
 	if err == nil && (user.Disabled || account.DisabledAt != nil) {
-		err = ErrSignInDisabled
+		err = value.ErrSignInDisabled
 	}
 	return user, connected, err
 }
 
 // addClaimed adds the user of an identity that has none.
 func (s *SignIn) addClaimed(ctx context.Context, tx Tx, account Account, identity Identity) (User, error) {
-	email, err := cleanEmail(identity.Email)
+	email, err := value.CleanEmail(identity.Email)
 	if err != nil || !identity.EmailVerified {
-		return User{}, ErrNoAccess
+		return User{}, value.ErrNoAccess
 	}
 	if account.DisabledAt != nil {
-		return User{}, ErrSignInDisabled
+		return User{}, value.ErrSignInDisabled
 	}
 	added := User{AccountID: account.ID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: identity.Access.Role}
 	user, err := addUser(ctx, tx, added, system)
-	if errors.Is(err, ErrEmailTaken) {
-		err = ErrIdentityNotFound
+	if errors.Is(err, value.ErrEmailTaken) {
+		err = value.ErrIdentityNotFound
 	}
 	return user, err
 }
@@ -95,7 +96,7 @@ func (s *SignIn) addClaimed(ctx context.Context, tx Tx, account Account, identit
 // applyRole gives the user a role, unless the account would have no owner then.
 func (s *SignIn) applyRole(ctx context.Context, tx Tx, user *User, role Role) error {
 	changed, err := s.people.setRole(ctx, tx, *user, role, system)
-	if errors.Is(err, ErrLastOwner) {
+	if errors.Is(err, value.ErrLastOwner) {
 		return recordActivity(ctx, tx, system, user.activity(ActionRoleKept))
 	}
 	if err == nil {
@@ -112,18 +113,18 @@ func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]
 	}
 	err := p.db.NewSelect().Model((*User)(nil)).Column("u.id").Where("u.account_id = ?", accountID).
 		Where("?", decidedByProvider(p.db)).Scan(ctx, &ids)
-	return ids, failed("list the users with a role of the provider", err)
+	return ids, value.Failed("list the users with a role of the provider", err)
 }
 
-// checkRoleByHand returns [ErrRoleFromProvider] if the identity provider decides about the user's
+// checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the user's
 // role, and the actor is another user.
 func (p *People) checkRoleByHand(ctx context.Context, tx Tx, user User, actor Actor) error {
 	if actor.Kind != ActorUser {
 		return nil
 	}
 	err := checkOwnSignIn(ctx, p.db, tx, user.ID)
-	if errors.Is(err, ErrOnlyByProvider) {
-		return ErrRoleFromProvider
+	if errors.Is(err, value.ErrOnlyByProvider) {
+		return value.ErrRoleFromProvider
 	}
 	return err
 }

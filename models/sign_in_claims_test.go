@@ -8,6 +8,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // claimsIssuer is the provider that decides about accounts and roles.
@@ -49,9 +50,9 @@ func TestUserOfTheProviderHasNoOtherWayIn(t *testing.T) {
 		identity := claimedBy(c, "ada@claims.example", models.RoleOwner)
 		elsewhere := identity
 		elsewhere.Access = &models.IdentityAccess{AccountID: uuid.New(), Role: models.RoleOwner}
-		checkError(t, "access to another account", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), models.ErrNoAccess)
+		checkError(t, "access to another account", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), value.ErrNoAccess)
 		elsewhere.Access = nil
-		checkError(t, "no access", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), models.ErrNoAccess)
+		checkError(t, "no access", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), value.ErrNoAccess)
 		must(t, f.Credentials.ConnectIdentity(ctx, linked, identity, "Acme ID", c.actor))
 
 		in := modelstest.Value(f.SignIn.WithClaims(ctx, identity, false, browser))(t)
@@ -72,12 +73,12 @@ func TestUserOfTheProviderHasNoOtherWayIn(t *testing.T) {
 				models.Passkey{CredentialID: []byte("new"), Credential: "{}", Name: "Phone"}, uuid.NewString(), c.actor),
 			"no provider": f.Credentials.DisconnectIdentity(ctx, session, claimsIssuer, "Acme ID", c.actor),
 		} {
-			checkError(t, name, err, models.ErrOnlyByProvider)
+			checkError(t, name, err, value.ErrOnlyByProvider)
 		}
-		checkError(t, "to confirm", errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)), models.ErrSignInTooOld)
+		checkError(t, "to confirm", errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)), value.ErrSignInTooOld)
 		f.exec(t, "DELETE FROM outbox")
 		must(t, f.Credentials.RequestPasswordReset(ctx, c.user.Email, browser))
-		if mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail) {
+		if mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, value.ErrNoMail) {
 			t.Errorf("a mail %+v, %v", mail, err)
 		}
 		// The provider, and links of operators, sign in. A change of the email needs no
@@ -105,7 +106,7 @@ func TestUserOfTheProviderNeedsNoSecondFactor(t *testing.T) {
 			t.Errorf("%d people are listed without a factor", listed)
 		}
 		byHand := f.session(t, c)
-		checkError(t, "required by an owner without one", f.Accounts.RequireSecondFactor(ctx, c.ID, true, c.actor), models.ErrNoFactor)
+		checkError(t, "required by an owner without one", f.Accounts.RequireSecondFactor(ctx, c.ID, true, c.actor), value.ErrNoFactor)
 		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, true, models.UserActor(eve.User.ID, "")))
 		if session := f.find(t, eve.Token); session.FactorDue {
 			t.Error("the provider's user needs a factor")

@@ -11,13 +11,14 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // guess enters wrong passwords for an email, each from another address or all from the client.
 func guess(t *testing.T, s *models.Store, email string, times int, client func(i int) models.Client) {
 	t.Helper()
 	for i := range times {
-		checkError(t, "a guess", errOf(s.SignIn.VerifyPassword(t.Context(), email, wrongPassword, client(i))), models.ErrWrongCredentials)
+		checkError(t, "a guess", errOf(s.SignIn.VerifyPassword(t.Context(), email, wrongPassword, client(i))), value.ErrWrongCredentials)
 	}
 }
 
@@ -26,7 +27,7 @@ func strangers(i int) models.Client { return models.Client{Address: address(i)} 
 func (f *fixture) isLimited(t *testing.T, name, email, password string, client models.Client) {
 	t.Helper()
 	_, err := f.SignIn.VerifyPassword(t.Context(), email, password, client)
-	if _, limited := err.(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
+	if _, limited := err.(*value.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
 		t.Errorf("%s: %v, want the limit", name, err)
 	}
 }
@@ -109,10 +110,10 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 			},
 		}
 		for i := range 10 {
-			checkError(t, "a guess", forms[i%3](session, wrongPassword), models.ErrWrongCredentials)
+			checkError(t, "a guess", forms[i%3](session, wrongPassword), value.ErrWrongCredentials)
 		}
 		for i, form := range forms {
-			if _, limited := form(session, password).(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
+			if _, limited := form(session, password).(*value.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
 				t.Errorf("form %d is not limited", i)
 			}
 		}
@@ -129,7 +130,7 @@ func TestGuessesInSessionsCountTogether(t *testing.T) {
 			session := f.signedIn(t, c)
 			for range 10 {
 				err := errOf(f.Sessions.Reauthenticate(ctx, session, wrongPassword, c.actor))
-				if errors.Is(err, models.ErrWrongCredentials) {
+				if errors.Is(err, value.ErrWrongCredentials) {
 					wrong++
 				}
 			}
@@ -162,7 +163,7 @@ func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
 		c := f.customer(t)
 		session := f.signedIn(t, c)
 		for range 2 {
-			checkError(t, "a guess", errOf(f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
+			checkError(t, "a guess", errOf(f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor)), value.ErrWrongCredentials)
 		}
 		eventually(t, "both are recorded", func() bool {
 			r := f.recorded(t, c, models.ActionPasswordRefused)
@@ -240,7 +241,7 @@ func TestRightPasswordsOfAUserAreLimited(t *testing.T) {
 		}
 		f.isLimited(t, "a device", c.user.Email, password, models.Client{Device: models.NewDevice(c.user)})
 		f.isLimited(t, "a stranger", c.user.Email, wrongPassword, strangers(20))
-		if _, limited := errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)).(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
+		if _, limited := errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)).(*value.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
 			t.Error("a session is not limited")
 		}
 		checkError(t, "another user", errOf(f.SignIn.VerifyPassword(ctx, other.user.Email, password, strangers(1))), nil)

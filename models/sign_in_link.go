@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +25,7 @@ type SignInLink struct {
 }
 
 // CreateLink records the activity and returns a link for one of the account's users. The error may
-// be [ErrUserNotFound] or [ErrSignInDisabled].
+// be [value.ErrUserNotFound] or [value.ErrSignInDisabled].
 func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (SignInLink, error) {
 	return inTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx Tx) (SignInLink, error) {
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
@@ -38,10 +39,10 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 // CreateLinkFor is [SignIn.CreateLink] for the user with the email of n, whom it adds to the
 // account if nobody has this email, or only a user of another account who has never proved it; see
 // [Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators.
-// The error may be an [*InvalidError] for the field "email" or "role", [ErrAccountNotFound],
-// [ErrSignInDisabled], or [ErrEmailTaken].
+// The error may be an [*value.InvalidError] for the field "email" or "role", [value.ErrAccountNotFound],
+// [value.ErrSignInDisabled], or [value.ErrEmailTaken].
 func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (SignInLink, error) {
-	email, err := cleanEmail(n.Email)
+	email, err := value.CleanEmail(n.Email)
 	if err != nil {
 		return SignInLink{}, err
 	}
@@ -56,15 +57,15 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 		if _, err := findAccount(ctx, tx, accountID); err != nil {
 			return SignInLink{}, err
 		}
-		user, err := findUser(ctx, tx, "u.email_hash = ?", storedHash(email))
-		if errors.Is(err, ErrUserNotFound) || err == nil && user.AccountID != accountID && user.EmailProvenAt == nil {
+		user, err := findUser(ctx, tx, "u.email_hash = ?", value.StoredHash(email))
+		if errors.Is(err, value.ErrUserNotFound) || err == nil && user.AccountID != accountID && user.EmailProvenAt == nil {
 			added := User{AccountID: accountID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: n.Role}
 			if added, err = addUser(ctx, tx, added, actor); err == nil {
 				user, err = findUser(ctx, tx, "u.id = ?", added.ID)
 			}
 		}
 		if err == nil && user.AccountID != accountID {
-			err = ErrEmailTaken
+			err = value.ErrEmailTaken
 		}
 		if err != nil {
 			return SignInLink{}, err
@@ -76,7 +77,7 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 // createLink creates a link for a user, who must not be disabled.
 func (s *SignIn) createLink(ctx context.Context, tx Tx, user User, actor Actor) (SignInLink, error) {
 	if user.Disabled {
-		return SignInLink{}, ErrSignInDisabled
+		return SignInLink{}, value.ErrSignInDisabled
 	}
 	if err := signInLinks.keepNewest(ctx, tx, user.ID, maxSignInLinks-1); err != nil {
 		return SignInLink{}, err
@@ -89,11 +90,11 @@ func (s *SignIn) createLink(ctx context.Context, tx Tx, user User, actor Actor) 
 	return link, recordActivity(ctx, tx, actor, user.activity(ActionLinkCreated))
 }
 
-// LinkUser returns the user of an unused link. The error may be [ErrLinkInvalid] or
-// [ErrSignInDisabled].
+// LinkUser returns the user of an unused link. The error may be [value.ErrLinkInvalid] or
+// [value.ErrSignInDisabled].
 func (s *SignIn) LinkUser(ctx context.Context, token string) (User, error) {
 	user, err := signInLinks.findUser(ctx, s.db, token, s.db.Now())
-	return user, failed("find sign-in link", err)
+	return user, value.Failed("find sign-in link", err)
 }
 
 // UseLink signs in the user of a link and deletes the link, with the errors of [SignIn.LinkUser].

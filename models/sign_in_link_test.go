@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func (f *fixture) link(t *testing.T, c customer, user models.User) string {
@@ -42,13 +43,13 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 		if used != 1 {
 			t.Fatalf("%d of %d clients used the link, errors %v", used, clients, errs)
 		}
-		checkErrors(t, "the others", errs, models.ErrLinkInvalid)
+		checkErrors(t, "the others", errs, value.ErrLinkInvalid)
 		session, err := f.Sessions.Find(t.Context(), strings.Join(sessionTokens, ""), browser)
 		if err != nil || session.UserID != member.ID || session.AccountID != c.ID {
 			t.Errorf("%+v, %v", session, err)
 		}
 		f.checkCount(t, 1, "SELECT count(*) FROM sessions")
-		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrLinkInvalid)
+		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), value.ErrLinkInvalid)
 	})
 }
 
@@ -59,9 +60,9 @@ func TestSignInLinkExpires(t *testing.T) {
 		f.clock.Advance(5*time.Minute - time.Second)
 		must(t, errOf(f.SignIn.LinkUser(t.Context(), token)))
 		f.clock.Advance(time.Second)
-		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrLinkInvalid)
+		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), value.ErrLinkInvalid)
 		_, err := f.SignIn.UseLink(t.Context(), token, browser)
-		checkError(t, "use", err, models.ErrLinkInvalid)
+		checkError(t, "use", err, value.ErrLinkInvalid)
 		f.clock.Advance(time.Second)
 		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM sign_in_links")
@@ -76,19 +77,19 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 		create := func(accountID models.Account, user models.User) error {
 			return errOf(f.SignIn.CreateLink(t.Context(), accountID.ID, user.ID, models.Operator()))
 		}
-		checkError(t, "of another account", create(other.Account, member), models.ErrUserNotFound)
+		checkError(t, "of another account", create(other.Account, member), value.ErrUserNotFound)
 		// As an operator's SQL does, which does not end links.
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		checkError(t, "account disabled, page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrSignInDisabled)
+		checkError(t, "account disabled, page", errOf(f.SignIn.LinkUser(t.Context(), token)), value.ErrSignInDisabled)
 		_, err := f.SignIn.UseLink(t.Context(), token, browser)
-		checkError(t, "account disabled, use", err, models.ErrSignInDisabled)
-		checkError(t, "account disabled, create", create(c.Account, member), models.ErrSignInDisabled)
+		checkError(t, "account disabled, use", err, value.ErrSignInDisabled)
+		checkError(t, "account disabled, create", create(c.Account, member), value.ErrSignInDisabled)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
 		must(t, errOf(f.SignIn.LinkUser(t.Context(), token)))
 		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
 		_, err = f.SignIn.UseLink(t.Context(), token, browser)
-		checkError(t, "removed, use", err, models.ErrLinkInvalid)
-		checkError(t, "removed, create", create(c.Account, member), models.ErrUserNotFound)
+		checkError(t, "removed, use", err, value.ErrLinkInvalid)
+		checkError(t, "removed, create", create(c.Account, member), value.ErrUserNotFound)
 	})
 }
 
@@ -99,11 +100,11 @@ func TestNewPasswordEndsSignInLinks(t *testing.T) {
 		kept := f.link(t, other, other.user)
 		changed := f.link(t, c, c.user)
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)))
-		checkError(t, "after a change", errOf(f.SignIn.LinkUser(ctx, changed)), models.ErrLinkInvalid)
+		checkError(t, "after a change", errOf(f.SignIn.LinkUser(ctx, changed)), value.ErrLinkInvalid)
 		reset := f.link(t, c, c.user)
 		must(t, f.Credentials.ResetPassword(ctx, c.user.Email, password))
 		_, err := f.SignIn.UseLink(ctx, reset, browser)
-		checkError(t, "after a reset", err, models.ErrLinkInvalid)
+		checkError(t, "after a reset", err, value.ErrLinkInvalid)
 		must(t, errOf(f.SignIn.LinkUser(ctx, kept)))
 	})
 }
@@ -117,7 +118,7 @@ func TestUserHasTenSignInLinks(t *testing.T) {
 			must(t, errOf(f.SignIn.LinkUser(t.Context(), first)))
 			f.link(t, c, c.user)
 		}
-		checkError(t, "the oldest of eleven links", errOf(f.SignIn.LinkUser(t.Context(), first)), models.ErrLinkInvalid)
+		checkError(t, "the oldest of eleven links", errOf(f.SignIn.LinkUser(t.Context(), first)), value.ErrLinkInvalid)
 		f.checkCount(t, 10, "SELECT count(*) FROM sign_in_links")
 	})
 }
@@ -149,17 +150,17 @@ func TestSignInLinkForAnEmail(t *testing.T) {
 		if user := modelstest.Value(f.People.Find(ctx, c.ID, links[0].UserID))(t); user.Role != models.RoleMember {
 			t.Error("a link changed the role")
 		}
-		checkError(t, "another account", errOf(create(other.ID, email, models.RoleMember)), models.ErrEmailTaken)
-		checkError(t, "no account", errOf(create(uuid.New(), newEmail(), models.RoleMember)), models.ErrAccountNotFound)
+		checkError(t, "another account", errOf(create(other.ID, email, models.RoleMember)), value.ErrEmailTaken)
+		checkError(t, "no account", errOf(create(uuid.New(), newEmail(), models.RoleMember)), value.ErrAccountNotFound)
 		must(t, f.People.SetDisabled(ctx, email, true))
-		checkError(t, "a disabled user", errOf(create(c.ID, email, models.RoleMember)), models.ErrSignInDisabled)
+		checkError(t, "a disabled user", errOf(create(c.ID, email, models.RoleMember)), value.ErrSignInDisabled)
 		must(t, f.People.Remove(ctx, c.ID, links[0].UserID, models.Operator()))
 		if again := modelstest.Value(create(c.ID, email, models.RoleOwner))(t); again.UserID == links[0].UserID {
 			t.Error("a link of a removed user")
 		}
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		late := newEmail()
-		checkError(t, "a disabled account", errOf(create(c.ID, late, models.RoleMember)), models.ErrSignInDisabled)
-		checkError(t, "its new user", errOf(f.People.FindByEmail(ctx, late)), models.ErrUserNotFound)
+		checkError(t, "a disabled account", errOf(create(c.ID, late, models.RoleMember)), value.ErrSignInDisabled)
+		checkError(t, "its new user", errOf(f.People.FindByEmail(ctx, late)), value.ErrUserNotFound)
 	})
 }

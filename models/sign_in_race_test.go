@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // Sign-ins and a reset run concurrently, and the reset leaves no session with the old password.
@@ -28,9 +29,9 @@ func TestResetLeavesNoOldSession(t *testing.T) {
 			_, err := stores[i%2].SignIn.Start(t.Context(), user, browser)
 			return err
 		})
-		checkErrors(t, "sign in", errs, models.ErrWrongCredentials)
+		checkErrors(t, "sign in", errs, value.ErrWrongCredentials)
 		f.checkCount(t, 0, "SELECT count(*) FROM sessions")
-		checkError(t, "after the reset", errOf(f.SignIn.Start(t.Context(), user, browser)), models.ErrWrongCredentials)
+		checkError(t, "after the reset", errOf(f.SignIn.Start(t.Context(), user, browser)), value.ErrWrongCredentials)
 	})
 }
 
@@ -40,7 +41,7 @@ func TestEndedSessionCannotChangeThePassword(t *testing.T) {
 		c := f.customer(t)
 		session := f.signedIn(t, c)
 		must(t, f.Sessions.End(t.Context(), c.ID, session.ID, c.actor))
-		if token, err := f.Credentials.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || token != "" {
+		if token, err := f.Credentials.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, value.ErrSessionNotFound) || token != "" {
 			t.Errorf("%q, %v", token, err)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
@@ -80,7 +81,7 @@ func TestWrongPasswordsFromOneNetwork(t *testing.T) {
 		} {
 			from := func(i int) string { return test.sameNetwork[i%len(test.sameNetwork)] }
 			for i := range 10 {
-				signIn(t, f.Store, f.customer(t).user.Email, wrongPassword, from(i), models.ErrWrongCredentials)
+				signIn(t, f.Store, f.customer(t).user.Email, wrongPassword, from(i), value.ErrWrongCredentials)
 			}
 			c := f.customer(t)
 			limited(t, f.Store, c.user.Email, password, from(10), time.Minute)

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // longPassword has the maximum length.
@@ -40,8 +41,8 @@ func signIn(t *testing.T, s *models.Store, email, password, address string, want
 func limited(t *testing.T, s *models.Store, email, password, address string, retryAfter time.Duration) {
 	t.Helper()
 	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: address})
-	var limit *models.SignInLimitError
-	if !errors.As(err, &limit) || errors.Is(err, models.ErrWrongCredentials) || user.ID != uuid.Nil {
+	var limit *value.SignInLimitError
+	if !errors.As(err, &limit) || errors.Is(err, value.ErrWrongCredentials) || user.ID != uuid.Nil {
 		t.Fatalf("%+v, %v, want the limit", user, err)
 	}
 	if limit.RetryAfter != retryAfter {
@@ -60,11 +61,11 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("%q: %+v, %v", email, user, err)
 			}
 		}
-		signIn(t, f.Store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
-		signIn(t, f.Store, c.user.Email, "", address(1), models.ErrWrongCredentials)
-		signIn(t, f.Store, c.user.Email, other.user.PasswordHash, address(1), models.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, wrongPassword, address(1), value.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, "", address(1), value.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, other.user.PasswordHash, address(1), value.ErrWrongCredentials)
 		for i, email := range []string{"nobody@example.com", "", "' OR 1=1; --", "a\x00b@example.com", "\xff@example.com", c.user.Email + "\x00", strings.Repeat("a", 1<<16)} {
-			signIn(t, f.Store, email, password, address(2+i), models.ErrWrongCredentials)
+			signIn(t, f.Store, email, password, address(2+i), value.ErrWrongCredentials)
 		}
 	})
 }
@@ -92,7 +93,7 @@ func TestPasswordsAreComparedExactly(t *testing.T) {
 		}
 		signIn(t, f.Store, email, test.password, address(i), nil)
 		for _, other := range test.others {
-			signIn(t, f.Store, email, other, address(i), models.ErrWrongCredentials)
+			signIn(t, f.Store, email, other, address(i), value.ErrWrongCredentials)
 		}
 	}
 }
@@ -105,7 +106,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 				signIn(t, f.Store, c.user.Email, password, address(99), nil)
 			}
 			email := []string{c.user.Email, strings.ToUpper(c.user.Email), " " + c.user.Email}[i%3]
-			signIn(t, f.Store, email, wrongPassword, address(i), models.ErrWrongCredentials)
+			signIn(t, f.Store, email, wrongPassword, address(i), value.ErrWrongCredentials)
 			f.clock.Advance(time.Second)
 		}
 		limited(t, f.Store, c.user.Email, wrongPassword, address(99), 50*time.Second)
@@ -124,7 +125,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 		signIn(t, f.Store, c.user.Email, password, address(99), nil)
 		signIn(t, elsewhere, c.user.Email, password, address(99), nil)
 		// One more wrong password reaches the limit again.
-		signIn(t, f.Store, c.user.Email, wrongPassword, address(99), models.ErrWrongCredentials)
+		signIn(t, f.Store, c.user.Email, wrongPassword, address(99), value.ErrWrongCredentials)
 		limited(t, f.Store, c.user.Email, password, address(99), time.Second)
 	})
 }
@@ -133,7 +134,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 func TestTenWrongPasswordsForAnUnknownEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for i := range 10 {
-			signIn(t, f.Store, "nobody@example.com", wrongPassword, address(i), models.ErrWrongCredentials)
+			signIn(t, f.Store, "nobody@example.com", wrongPassword, address(i), value.ErrWrongCredentials)
 		}
 		limited(t, f.Store, "Nobody@example.com", wrongPassword, address(99), time.Minute)
 	})
@@ -160,9 +161,9 @@ func TestConcurrentGuessesDoNotExceedTheLimit(t *testing.T) {
 			_, errs := atOnce(40, func(i int) error { return guess(i, c.user.Email) })
 			var checked, refused int
 			for _, err := range errs {
-				var limit *models.SignInLimitError
+				var limit *value.SignInLimitError
 				switch {
-				case errors.Is(err, models.ErrWrongCredentials):
+				case errors.Is(err, value.ErrWrongCredentials):
 					checked++
 				case errors.As(err, &limit):
 					refused++
@@ -185,10 +186,10 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 		for _, current := range []string{password, wrongPassword} {
 			for _, guess := range []func(c customer, i int){
 				func(c customer, i int) { // for one email
-					signIn(t, elsewhere, c.user.Email, wrongPassword, address(i), models.ErrWrongCredentials)
+					signIn(t, elsewhere, c.user.Email, wrongPassword, address(i), value.ErrWrongCredentials)
 				},
 				func(customer, int) { // from one address
-					signIn(t, elsewhere, f.customer(t).user.Email, wrongPassword, address(99), models.ErrWrongCredentials)
+					signIn(t, elsewhere, f.customer(t).user.Email, wrongPassword, address(99), value.ErrWrongCredentials)
 				},
 			} {
 				c := f.customer(t)
@@ -226,7 +227,7 @@ func TestGuessThatCannotBeCountedFails(t *testing.T) {
 			create = "CREATE TRIGGER refuse BEFORE INSERT ON sign_in_failures EXECUTE FUNCTION refuse()"
 		}
 		f.exec(t, create)
-		if _, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, wrongPassword, models.Client{Address: address(1)}); err == nil || errors.Is(err, models.ErrWrongCredentials) {
+		if _, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, wrongPassword, models.Client{Address: address(1)}); err == nil || errors.Is(err, value.ErrWrongCredentials) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // A transaction that stays open, in a frozen instance or in an operator's psql, blocks no change
@@ -58,7 +59,7 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 	later := f.open(t, models.Options{})
 	for _, attempt := range []string{"first", "second"} {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
-		if _, err := later.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor); !errors.Is(err, models.ErrUnavailable) {
+		if _, err := later.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor); !errors.Is(err, value.ErrUnavailable) {
 			t.Errorf("%s attempt: %v", attempt, err)
 		}
 		cancel()
@@ -67,7 +68,7 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 		})
 	}
 	f.synchronousStandby(t, "")
-	checkError(t, "with the standby again", errOf(f.Keys.Revoke(t.Context(), c.ID, key.ID, "", c.actor)), models.ErrKeyAlreadyRevoked)
+	checkError(t, "with the standby again", errOf(f.Keys.Revoke(t.Context(), c.ID, key.ID, "", c.actor)), value.ErrKeyAlreadyRevoked)
 }
 
 func (f *fixture) synchronousStandby(t *testing.T, name string) {
@@ -108,7 +109,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
 		defer cancel()
 		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
-		if err != nil && !errors.Is(err, models.ErrUnavailable) {
+		if err != nil && !errors.Is(err, value.ErrUnavailable) {
 			t.Error(err)
 		}
 		return err == nil
@@ -116,7 +117,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	t.Logf("the key was locked for %s", time.Since(started))
 	refuse(t, f.Store, secret, 1)
 	close(release)
-	if err := <-result; !errors.Is(err, models.ErrUnavailable) {
+	if err := <-result; !errors.Is(err, value.ErrUnavailable) {
 		t.Errorf("the frozen instance: %v", err)
 	}
 }
@@ -162,8 +163,8 @@ func TestNotReadyWhileATokenRequestGetsNoConnection(t *testing.T) {
 	modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t)
 	f.agent(t, c)
 	modelstest.Exec(t, admin, "ALTER ROLE service CONNECTION LIMIT 0")
-	checkError(t, "a token request", request(), models.ErrUnavailable)
-	checkError(t, "ready", f.API.Ready(t.Context()), models.ErrUnavailable)
+	checkError(t, "a token request", request(), value.ErrUnavailable)
+	checkError(t, "ready", f.API.Ready(t.Context()), value.ErrUnavailable)
 
 	modelstest.Exec(t, admin, "ALTER ROLE service CONNECTION LIMIT -1")
 	must(t, f.API.Ready(t.Context()))
@@ -185,8 +186,8 @@ func TestReadOnlyServerIsUnavailable(t *testing.T) {
 		PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid();
 	END $$`)
-	checkError(t, "authenticate", errOf(f.API.Authenticate(t.Context(), secret, models.Source{})), models.ErrUnavailable)
-	checkError(t, "ping", f.Ping(t.Context()), models.ErrUnavailable)
+	checkError(t, "authenticate", errOf(f.API.Authenticate(t.Context(), secret, models.Source{})), value.ErrUnavailable)
+	checkError(t, "ping", f.Ping(t.Context()), value.ErrUnavailable)
 }
 
 // Bun escapes strings for standard_conforming_strings=on.

@@ -21,6 +21,7 @@ import (
 	"portal/models/password"
 	"portal/models/secret"
 	"portal/models/usage"
+	"portal/models/value"
 	"portal/models/webhook"
 	"portal/models/workload"
 )
@@ -125,7 +126,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Open opens the database, migrates its schema and starts the background flush and purge. If the
-// database does not answer, the error is [ErrUnavailable]. Otherwise it may be that of
+// database does not answer, the error is [value.ErrUnavailable]. Otherwise it may be that of
 // [database.CheckURL].
 func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	o = o.withDefaults()
@@ -146,7 +147,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}
 	reader, err := newReader(ctx, connections)
 	if err != nil {
-		return nil, errors.Join(failed("prepare authentication", err), connections.Close())
+		return nil, errors.Join(value.Failed("prepare authentication", err), connections.Close())
 	}
 	db := &DB{
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
@@ -229,10 +230,10 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.Flush(ctx), s.Keys.FlushRefusals(ctx))
+		return errors.Join(value.Failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.Flush(ctx), s.Keys.FlushRefusals(ctx))
 	})
-	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
-		err = failed("write usage", err)
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, value.ErrUnavailable) {
+		err = value.Failed("write usage", err)
 	}
 	closed := within(ctx, func() error { return errors.Join(s.API.close(), s.db.api.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
@@ -254,13 +255,13 @@ func within(ctx context.Context, work func() error) error {
 	}
 }
 
-// Ping returns [ErrUnavailable] unless the database answers a query.
+// Ping returns [value.ErrUnavailable] unless the database answers a query.
 func (s *Store) Ping(ctx context.Context) error {
 	err := within(ctx, func() error {
 		return s.db.NewSelect().Table("auth_epoch").Column("value").Scan(ctx, new([]byte))
 	})
 	if err != nil {
-		return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
+		return fmt.Errorf("ping: %w: %w", value.ErrUnavailable, err)
 	}
 	return nil
 }
@@ -319,7 +320,7 @@ func (s *Store) startBackground(ctx context.Context) {
 		s.db.logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
 	}
 	s.stopped.Go(func() {
-		s.shared.usage.Run(ctx, usageInterval, func(err error) { report(failed("write usage", err)) })
+		s.shared.usage.Run(ctx, usageInterval, func(err error) { report(value.Failed("write usage", err)) })
 	})
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.Flush, report) })
 	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.Flush, report) })

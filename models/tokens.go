@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,31 +13,31 @@ import (
 
 // create stores a new token and returns it.
 func (u userTokens) create(ctx context.Context, tx Tx, userID uuid.UUID, expiresAt time.Time) (token string, err error) {
-	token = newToken()
-	row := map[string]any{"token_hash": hashToken(token), "user_id": userID, "expires_at": expiresAt}
+	token = value.NewToken()
+	row := map[string]any{"token_hash": value.HashToken(token), "user_id": userID, "expires_at": expiresAt}
 	_, err = tx.NewInsert().Model(&row).TableExpr(u.table).Exec(ctx)
 	return token, err
 }
 
-// findUser returns the user of a token. The error may be invalid or [ErrSignInDisabled].
+// findUser returns the user of a token. The error may be invalid or [value.ErrSignInDisabled].
 func (u userTokens) findUser(ctx context.Context, db bun.IDB, token string, now time.Time) (User, error) {
 	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
-		bun.Ident(u.table), hashToken(token), now)
+		bun.Ident(u.table), value.HashToken(token), now)
 	switch {
-	case errors.Is(err, ErrUserNotFound):
+	case errors.Is(err, value.ErrUserNotFound):
 		return User{}, u.invalid
 	case err != nil:
 		return User{}, err
 	case user.Disabled:
-		return User{}, ErrSignInDisabled
+		return User{}, value.ErrSignInDisabled
 	}
 	return user, nil
 }
 
 // use deletes a token. If it was used in the meantime, the error is invalid.
 func (u userTokens) use(ctx context.Context, tx Tx, token string) error {
-	result, err := tx.NewDelete().TableExpr(u.table).Where("token_hash = ?", hashToken(token)).Exec(ctx)
-	return unlessAffected(result, err, u.invalid)
+	result, err := tx.NewDelete().TableExpr(u.table).Where("token_hash = ?", value.HashToken(token)).Exec(ctx)
+	return value.UnlessAffected(result, err, u.invalid)
 }
 
 // keepNewest deletes a user's tokens except the n newest ones.

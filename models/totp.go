@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/secret"
+	"portal/models/value"
 )
 
 const (
@@ -43,10 +44,10 @@ type totpApp struct {
 }
 
 // StartTOTP returns a new secret for an authenticator app of a session's user, in base 32. The app
-// is not used until [Credentials.EnableTOTP] confirms it. The error may be [ErrTOTPOn].
+// is not used until [Credentials.EnableTOTP] confirms it. The error may be [value.ErrTOTPOn].
 func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret string, err error) {
-	value := random(totpSecret)
-	sealed, keyID, err := c.sealer.Seal(value, session.UserID[:])
+	text := value.Random(totpSecret)
+	sealed, keyID, err := c.sealer.Seal(text, session.UserID[:])
 	if err != nil {
 		return "", err
 	}
@@ -54,18 +55,18 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 	result, err := c.db.NewInsert().Model(&app).On("CONFLICT (user_id) DO UPDATE").
 		Set("secret = EXCLUDED.secret, key_id = EXCLUDED.key_id, created_at = EXCLUDED.created_at, last_step = 0").
 		Where("authenticator.enabled_at IS NULL").Exec(ctx)
-	if err := unlessAffected(result, err, ErrTOTPOn); err != nil {
-		return "", failed("start two-step verification", err)
+	if err := value.UnlessAffected(result, err, value.ErrTOTPOn); err != nil {
+		return "", value.Failed("start two-step verification", err)
 	}
-	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(value), nil
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(text), nil
 }
 
 // EnableTOTP turns two-step verification on for a session's user, who enters the first code of the
 // app. It ends the user's other sessions, records the activity, and returns the recovery codes,
 // which are stored as hashes only.
 //
-// If no secret waits for its first code or it is too old, the error is [ErrTOTPOff]. After too many
-// wrong codes, it is a [*SignInLimitError]. Otherwise it may be [ErrTOTPOn] or [ErrWrongCode].
+// If no secret waits for its first code or it is too old, the error is [value.ErrTOTPOff]. After too many
+// wrong codes, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrTOTPOn] or [value.ErrWrongCode].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
 	return inTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx Tx) ([]string, error) {
 		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {
@@ -79,11 +80,11 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 		case err != nil:
 			return nil, err
 		case app.EnabledAt != nil:
-			return nil, ErrTOTPOn
+			return nil, value.ErrTOTPOn
 		case tx.Now().Sub(app.CreatedAt) >= totpSetup:
-			return nil, ErrTOTPOff
+			return nil, value.ErrTOTPOff
 		}
-		right, err := acceptTOTP(ctx, tx, c.sealer, app, readCode(code))
+		right, err := acceptTOTP(ctx, tx, c.sealer, app, value.ReadCode(code))
 		if err != nil {
 			return nil, err
 		}
@@ -103,8 +104,8 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 }
 
 // DisableTOTP turns two-step verification off for a session's user, deletes the recovery codes,
-// ends the user's other sessions and records the activity. The error may be [ErrTOTPOff] or
-// [ErrLastFactor].
+// ends the user's other sessions and records the activity. The error may be [value.ErrTOTPOff] or
+// [value.ErrLastFactor].
 func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
 	return c.db.InTx(ctx, "disable two-step verification", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
@@ -114,7 +115,7 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 			return err
 		}
 		result, err := tx.NewDelete().Model((*totpApp)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", session.UserID).Exec(ctx)
-		if err := unlessAffected(result, err, ErrTOTPOff); err != nil {
+		if err := value.UnlessAffected(result, err, value.ErrTOTPOff); err != nil {
 			return err
 		}
 		if err := checkFactorLeft(ctx, tx, session.UserID); err != nil {
@@ -127,18 +128,18 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 	})
 }
 
-// findTOTP returns the app of a user, enabled or not, or [ErrTOTPOff].
+// findTOTP returns the app of a user, enabled or not, or [value.ErrTOTPOff].
 func findTOTP(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp, error) {
 	var app totpApp
 	err := db.NewSelect().Model(&app).Where("user_id = ?", userID).Scan(ctx)
-	return app, noRows(err, ErrTOTPOff)
+	return app, value.NoRows(err, value.ErrTOTPOff)
 }
 
-// findEnabledTOTP returns the enabled app of a user, or [ErrTOTPOff].
+// findEnabledTOTP returns the enabled app of a user, or [value.ErrTOTPOff].
 func findEnabledTOTP(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp, error) {
 	app, err := findTOTP(ctx, db, userID)
 	if err == nil && app.EnabledAt == nil {
-		err = ErrTOTPOff
+		err = value.ErrTOTPOff
 	}
 	return app, err
 }
@@ -183,16 +184,16 @@ func (c *Credentials) ResealTOTP(ctx context.Context) error {
 	}
 	for {
 		var apps []totpApp
-		err := c.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(previous)).Limit(maintenanceBatch).Scan(ctx)
+		err := c.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(previous)).Limit(value.MaintenanceBatch).Scan(ctx)
 		if err != nil {
-			return failed("find authenticators of a previous secret", err)
+			return value.Failed("find authenticators of a previous secret", err)
 		}
 		for _, app := range apps {
 			if err := c.reseal(ctx, app); err != nil {
-				return failed("encrypt an authenticator with the current secret", err)
+				return value.Failed("encrypt an authenticator with the current secret", err)
 			}
 		}
-		if len(apps) < maintenanceBatch {
+		if len(apps) < value.MaintenanceBatch {
 			return nil
 		}
 	}
@@ -216,7 +217,7 @@ func (c *Credentials) reseal(ctx context.Context, app totpApp) error {
 }
 
 // RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
-// returns the new codes, or [ErrTOTPOff].
+// returns the new codes, or [value.ErrTOTPOff].
 func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
 	return inTx(ctx, c.db, "renew recovery codes", func(ctx context.Context, tx Tx) ([]string, error) {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {

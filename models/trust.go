@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/keyset"
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -28,13 +29,13 @@ const (
 	// MaxExchanges is how many exchanges of a key are listed. The others are deleted.
 	MaxExchanges = 20
 	// exchangesKept is how long exchanges are kept.
-	exchangesKept = 90 * Day
+	exchangesKept = 90 * value.Day
 	// usedTokenSlack is how long a used token is remembered after it expired, because clocks
 	// differ.
 	usedTokenSlack = time.Hour
 )
 
-// trust gives a key a trust rule, and the version of a new one. The error joins an [*InvalidError]
+// trust gives a key a trust rule, and the version of a new one. The error joins an [*value.InvalidError]
 // for each mistake.
 func (k *Keys) trust(key *Key, rule workload.Rule) error {
 	rule, err := k.CheckTrust(rule)
@@ -43,13 +44,13 @@ func (k *Keys) trust(key *Key, rule workload.Rule) error {
 	return err
 }
 
-// CheckTrust returns a trust rule in its one form. The error joins an [*InvalidError] for each
+// CheckTrust returns a trust rule in its one form. The error joins an [*value.InvalidError] for each
 // mistake, whose field is "trust." and that of a [workload.Problem].
 func (k *Keys) CheckTrust(rule workload.Rule) (workload.Rule, error) {
 	rule, problems := rule.Clean(k.issuers)
 	var errs []error
 	for _, problem := range problems {
-		errs = append(errs, &InvalidError{"trust." + problem.Field, problem.Message})
+		errs = append(errs, &value.InvalidError{Field: "trust." + problem.Field, Message: problem.Message})
 	}
 	return rule, errors.Join(errs...)
 }

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/database"
+	"portal/models/value"
 )
 
 // DB is the database with the clock. Services read from it and open transactions. Only DB and [Tx]
@@ -52,7 +53,7 @@ func (db *DB) InTx(ctx context.Context, operation string, work func(ctx context.
 		return err
 	})
 	if err != nil {
-		return failed(operation, err)
+		return value.Failed(operation, err)
 	}
 	return committed
 }
@@ -249,7 +250,7 @@ func (db *DB) warnOfClock(ctx context.Context) error {
 	before := db.Now()
 	now, err := postgresNow(ctx, db)
 	if err != nil {
-		return failed("read the time of the database", err)
+		return value.Failed("read the time of the database", err)
 	}
 	if before.Sub(now) > maxClockSkew || now.Sub(db.Now()) > maxClockSkew {
 		db.logger.WarnContext(ctx, "the clock of this machine differs from that of the database; synchronize both",
@@ -294,7 +295,7 @@ func (tx Tx) lockAccount(ctx context.Context, accountID uuid.UUID) error {
 // background writes about keys.
 func (tx Tx) keepKeys(ctx context.Context, ids []uuid.UUID) (kept map[uuid.UUID]bool, err error) {
 	var found []uuid.UUID
-	query := tx.NewSelect().Table("api_keys").Column("id").Where("id IN (?)", bun.List(sortedIDs(ids))).OrderExpr("id")
+	query := tx.NewSelect().Table("api_keys").Column("id").Where("id IN (?)", bun.List(value.SortedIDs(ids))).OrderExpr("id")
 	err = tx.db.locked(query, "KEY SHARE").Scan(ctx, &found)
 	kept = make(map[uuid.UUID]bool, len(found))
 	for _, id := range found {

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // period is one row of usage: the requests with a key in an hour or on a day.
@@ -34,7 +35,7 @@ func (f *fixture) days(t *testing.T, key models.Key) []period {
 		UNION ALL SELECT hour, requests, refusals FROM api_key_last_uses WHERE api_key_id = ? AND hour IS NOT NULL ORDER BY start`, key)
 	var sums []period
 	for _, one := range days {
-		one.Start = one.Start.Truncate(models.Day)
+		one.Start = one.Start.Truncate(value.Day)
 		if last := len(sums) - 1; last >= 0 && sums[last].Start.Equal(one.Start) {
 			sums[last].Requests += one.Requests
 			sums[last].Refusals += one.Refusals
@@ -75,7 +76,7 @@ func use(t *testing.T, s *models.Store, secret string, times int) {
 func refuse(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
-		checkError(t, "a revoked key", errOf(s.API.Authenticate(t.Context(), secret, models.Source{})), models.ErrKeyRevoked)
+		checkError(t, "a revoked key", errOf(s.API.Authenticate(t.Context(), secret, models.Source{})), value.ErrKeyRevoked)
 	}
 }
 
@@ -336,7 +337,7 @@ func randomHash() []byte {
 // The first purge is soon after the start, and it deletes everything that a week away has left.
 func TestPurgeCatchesUpAfterTheStart(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		old := f.clock.Now().Add(-9 * models.Day)
+		old := f.clock.Now().Add(-9 * value.Day)
 		rows := make([]struct {
 			bun.BaseModel `bun:"table:api_key_hourly_usage"`
 

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -65,10 +66,10 @@ const (
 	RoleMember Role = "member" // manages keys and agents
 )
 
-// checkRole returns an [*InvalidError] for the field "role" unless the role exists.
+// checkRole returns an [*value.InvalidError] for the field "role" unless the role exists.
 func checkRole(role Role) error {
 	if role != RoleOwner && role != RoleMember {
-		return &InvalidError{"role", "The role must be owner or member."}
+		return &value.InvalidError{Field: "role", Message: "The role must be owner or member."}
 	}
 	return nil
 }

@@ -2,12 +2,13 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
 
-// lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled, and lets nobody
+// lockEnabledAccount returns [value.ErrWrongCredentials] if the account is disabled, and lets nobody
 // disable it.
 func lockEnabledAccount(ctx context.Context, tx Tx, id uuid.UUID) error {
 	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
@@ -15,23 +16,23 @@ func lockEnabledAccount(ctx context.Context, tx Tx, id uuid.UUID) error {
 }
 
 // lockUser locks one of the account's users, so that only one transaction at a time changes the
-// factors. If there is no such user, the error is [ErrWrongCredentials].
+// factors. If there is no such user, the error is [value.ErrWrongCredentials].
 func lockUser(ctx context.Context, tx Tx, accountID, id uuid.UUID) error {
 	return lockUserWhere(ctx, tx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, id)
 }
 
 // lockEnabled locks an account and one of its users. If one of them is disabled, it returns
-// [ErrSignInDisabled].
+// [value.ErrSignInDisabled].
 func lockEnabled(ctx context.Context, tx Tx, accountID, userID uuid.UUID) error {
 	err := lockEnabledAccount(ctx, tx, accountID)
 	if err == nil {
 		err = lockUserWhere(ctx, tx, "id = ? AND disabled_at IS NULL", userID)
 	}
-	return disabledIfWrong(err)
+	return value.DisabledIfWrong(err)
 }
 
 // lockVerified locks the account and the user that a sign-in has verified. If one of them was
-// disabled since, or the password has changed, it returns [ErrWrongCredentials].
+// disabled since, or the password has changed, it returns [value.ErrWrongCredentials].
 func lockVerified(ctx context.Context, tx Tx, user User) error {
 	if err := lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
 		return err
@@ -39,7 +40,7 @@ func lockVerified(ctx context.Context, tx Tx, user User) error {
 	return lockPassword(ctx, tx, user)
 }
 
-// lockPassword locks a user, or returns [ErrWrongCredentials] if the user was disabled or the
+// lockPassword locks a user, or returns [value.ErrWrongCredentials] if the user was disabled or the
 // password has changed since it was verified.
 func lockPassword(ctx context.Context, tx Tx, user User) error {
 	return lockUserWhere(ctx, tx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
@@ -50,7 +51,7 @@ func lockUserWhere(ctx context.Context, tx Tx, where string, args ...any) error 
 	return lockOne(ctx, tx.db.locked(query, "NO KEY UPDATE"))
 }
 
-// lockOne returns [ErrWrongCredentials] if the query finds no row.
+// lockOne returns [value.ErrWrongCredentials] if the query finds no row.
 func lockOne(ctx context.Context, query *bun.SelectQuery) error {
-	return noRows(query.Scan(ctx, new(uuid.UUID)), ErrWrongCredentials)
+	return value.NoRows(query.Scan(ctx, new(uuid.UUID)), value.ErrWrongCredentials)
 }

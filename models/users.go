@@ -2,18 +2,19 @@ package models
 
 import (
 	"context"
+	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
 
-// findUser returns the user that matches where, or [ErrUserNotFound].
+// findUser returns the user that matches where, or [value.ErrUserNotFound].
 func findUser(ctx context.Context, db bun.IDB, where string, args ...any) (User, error) {
 	var user User
 	err := selectUsers(db, &user).
 		ColumnExpr("u.disabled_at IS NOT NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = u.account_id AND disabled_at IS NOT NULL) AS disabled").
 		Where(where, args...).Scan(ctx)
-	return user, noRows(err, ErrUserNotFound)
+	return user, value.NoRows(err, value.ErrUserNotFound)
 }
 
 // selectUsers selects users with their factors.
@@ -22,19 +23,19 @@ func selectUsers(db bun.IDB, into any) *bun.SelectQuery {
 		ColumnExpr(hasApp + " AS has_app").ColumnExpr(hasPasskey + " AS has_passkey")
 }
 
-// insertUser stores a new user, or returns [ErrEmailTaken].
+// insertUser stores a new user, or returns [value.ErrEmailTaken].
 func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
 	if err := checkEmailFree(ctx, tx, user.Email, uuid.Nil); err != nil {
 		return user, err
 	}
-	user.ID, user.EmailHash, user.CreatedAt = newID(), HashEmail(user.Email), tx.Now()
+	user.ID, user.EmailHash, user.CreatedAt = value.NewID(), value.HashEmail(user.Email), tx.Now()
 	result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
-	return user, unlessAffected(result, err, ErrEmailTaken)
+	return user, value.UnlessAffected(result, err, value.ErrEmailTaken)
 }
 
 // addUser stores a new user whose email an operator or the identity provider has given, records the
 // activity, and deletes a pending invitation of the user to the account. The error may be
-// [ErrEmailTaken].
+// [value.ErrEmailTaken].
 func addUser(ctx context.Context, tx Tx, user User, actor Actor) (User, error) {
 	if err := freeEmail(ctx, tx, user.Email, user.AccountID); err != nil {
 		return User{}, err
@@ -45,18 +46,18 @@ func addUser(ctx context.Context, tx Tx, user User, actor Actor) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash IN (?)", user.AccountID, bun.List(emailHashes(user.Email)))
+	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash IN (?)", user.AccountID, bun.List(value.EmailHashes(user.Email)))
 	if err != nil {
 		return User{}, err
 	}
 	return user, recordActivity(ctx, tx, actor, user.activity(ActionUserAdded))
 }
 
-// checkEmailFree returns [ErrEmailTaken] if a user, other than except, has the email.
+// checkEmailFree returns [value.ErrEmailTaken] if a user, other than except, has the email.
 func checkEmailFree(ctx context.Context, db bun.IDB, email string, except uuid.UUID) error {
-	taken, err := db.NewSelect().Model((*User)(nil)).Where("email_hash IN (?) AND id <> ?", bun.List(emailHashes(email)), except).Exists(ctx)
+	taken, err := db.NewSelect().Model((*User)(nil)).Where("email_hash IN (?) AND id <> ?", bun.List(value.EmailHashes(email)), except).Exists(ctx)
 	if err == nil && taken {
-		return ErrEmailTaken
+		return value.ErrEmailTaken
 	}
 	return err
 }
@@ -77,11 +78,11 @@ func setDisabledAt(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled
 	} else {
 		query = query.Set("disabled_at = NULL").Where("disabled_at IS NOT NULL")
 	}
-	changed, err := affected(query.Exec(ctx))
+	changed, err := value.Affected(query.Exec(ctx))
 	return changed > 0, err
 }
 
-// checkOwner returns [ErrNotOwner] unless the actor may manage the account's users: an operator, or
+// checkOwner returns [value.ErrNotOwner] unless the actor may manage the account's users: an operator, or
 // an owner who was neither removed nor disabled since the request began.
 func checkOwner(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor) error {
 	if actor.Kind == ActorOperator {
@@ -90,7 +91,7 @@ func checkOwner(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor) er
 	owns, err := tx.NewSelect().Model((*User)(nil)).
 		Where("u.id = ? AND u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL", actor.ID, accountID, RoleOwner).Exists(ctx)
 	if err == nil && !owns {
-		return ErrNotOwner
+		return value.ErrNotOwner
 	}
 	return err
 }

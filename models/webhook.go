@@ -1,6 +1,7 @@
 package models
 
 import (
+	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,7 +20,7 @@ const (
 	// one.
 	maxPassedOver = 10_000
 	// deliveriesKept is how long deliveries are kept for the page.
-	deliveriesKept = 30 * Day
+	deliveriesKept = 30 * value.Day
 	// deliveryLease is how long a claimed delivery belongs to one instance. It is longer than
 	// an attempt.
 	deliveryLease = time.Minute
@@ -30,7 +31,7 @@ const (
 
 	// An endpoint is disabled if all deliveries of failingPeriod failed, at least
 	// leastFailures.
-	failingPeriod = 5 * Day
+	failingPeriod = 5 * value.Day
 	leastFailures = 20
 	// failureMailAfter is how long an endpoint fails until the owners get a mail.
 	failureMailAfter = time.Hour

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"portal/models/value"
 	"slices"
 	"strings"
 	"time"
@@ -24,11 +25,11 @@ type Turn struct {
 }
 
 // Claim leases the delivery that is due at the endpoint whose turn it is, of several the one that
-// has waited longest, and returns what to send. If nothing is due, the error is [ErrNoDelivery].
+// has waited longest, and returns what to send. If nothing is due, the error is [value.ErrNoDelivery].
 func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryContent, err error) {
 	endpoint, err := w.nextEndpoint(ctx, turn)
 	if err != nil {
-		return content, failed("claim a delivery", noRows(err, ErrNoDelivery))
+		return content, value.Failed("claim a delivery", value.NoRows(err, value.ErrNoDelivery))
 	}
 	content, err = inTx(ctx, w.db, "claim a delivery", func(ctx context.Context, tx Tx) (content DeliveryContent, err error) {
 		now := tx.Now()
@@ -39,7 +40,7 @@ func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryConten
 			Event   string
 		}
 		if err := w.db.locked(due, "UPDATE SKIP LOCKED").Scan(ctx, &claimed); err != nil {
-			return content, noRows(err, ErrNoDelivery)
+			return content, value.NoRows(err, value.ErrNoDelivery)
 		}
 		_, err = tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = ?, attempts = attempts + 1", now.Add(deliveryLease)).
 			Where("endpoint_id = ? AND event_id = ? AND event = ?", endpoint.ID, claimed.EventID, claimed.Event).Exec(ctx)
@@ -149,7 +150,7 @@ func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, er
 	case EventCallStarted, EventCallEnded:
 		var call Call
 		if err := w.db.NewSelect().Model(&call).Where("call.id = ? AND call.account_id = ?", d.EventID, d.AccountID).Scan(ctx); err != nil {
-			return nil, failed("read the call of a delivery", noRows(err, nil))
+			return nil, value.Failed("read the call of a delivery", value.NoRows(err, nil))
 		}
 		content.Timestamp, content.Data = call.StartedAt.UTC(), call.Element(w.db.Now())
 		if d.Event == EventCallEnded && call.EndedAt != nil {
@@ -161,7 +162,7 @@ func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, er
 			Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
 			Where("activity.id = ? AND activity.account_id = ?", d.EventID, d.AccountID).Scan(ctx)
 		if err != nil || len(activities) == 0 {
-			return nil, failed("read the activity of a delivery", err)
+			return nil, value.Failed("read the activity of a delivery", err)
 		}
 		content.Timestamp, content.Data = activities[0].At.UTC(), activities[0].Element()
 	}
@@ -180,7 +181,7 @@ func (w *Webhooks) Finish(ctx context.Context, d Delivery, result DeliveryResult
 	return w.db.InTx(ctx, "record a delivery", func(ctx context.Context, tx Tx) error {
 		endpoint, err := lockEndpoint(ctx, tx, d.AccountID, d.EndpointID)
 		if err != nil {
-			return noRows(err, nil)
+			return value.NoRows(err, nil)
 		}
 		now := tx.Now()
 		update := tx.NewUpdate().Model((*Delivery)(nil)).Set("status = ?, response = ?", result.Status, result.Text).
@@ -193,7 +194,7 @@ func (w *Webhooks) Finish(ctx context.Context, d Delivery, result DeliveryResult
 		default:
 			update = update.Set("due_at = ?", now.Add(deliveryRetry(d.Attempts, result.RetryAfter)))
 		}
-		changed, err := affected(update.Exec(ctx))
+		changed, err := value.Affected(update.Exec(ctx))
 		if err != nil || changed == 0 || endpoint.DisabledAt != nil {
 			return err
 		}
@@ -267,7 +268,7 @@ func dropOldest(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 		Where("delivery.account_id = ? AND delivery.due_at IS NOT NULL", accountID).
 		OrderExpr("delivery.created_at DESC").Offset(maxWaiting).Limit(1).Scan(ctx, &last)
 	if err != nil {
-		return noRows(err, nil)
+		return value.NoRows(err, nil)
 	}
 	_, err = tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = NULL, response = ?", "Dropped, because more than 10,000 deliveries of the account waited.").
 		Where("account_id = ? AND due_at IS NOT NULL AND created_at <= ?", accountID, last).Exec(ctx)
@@ -277,5 +278,5 @@ func dropOldest(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 // Waiting returns the number of deliveries that wait.
 func (w *Webhooks) Waiting(ctx context.Context) (int64, error) {
 	count, err := w.db.NewSelect().Model((*Delivery)(nil)).Where("delivery.due_at IS NOT NULL").Count(ctx)
-	return count, failed("count deliveries", err)
+	return count, value.Failed("count deliveries", err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/secret"
+	"portal/models/value"
 	"portal/models/webhook"
 )
 
@@ -39,12 +40,12 @@ func Groups(calls bool) []EventGroup {
 }
 
 // Add adds an endpoint, records the activity, and returns the secret, which cannot be read again.
-// The error may be an [*InvalidError] for the field "url" or "groups".
+// The error may be an [*value.InvalidError] for the field "url" or "groups".
 func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, groups []EventGroup, actor Actor) (e Endpoint, secret string, err error) {
 	if message := w.guard.CheckURL(url); message != "" {
-		return e, "", &InvalidError{"url", message}
+		return e, "", &value.InvalidError{Field: "url", Message: message}
 	}
-	e = Endpoint{ID: newID(), AccountID: accountID, URL: url, CreatedAt: w.db.Now()}
+	e = Endpoint{ID: value.NewID(), AccountID: accountID, URL: url, CreatedAt: w.db.Now()}
 	if e.Groups, err = eventGroups(groups); err != nil {
 		return Endpoint{}, "", err
 	}
@@ -60,7 +61,7 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 			return err
 		}
 		if n >= MaxWebhooks {
-			return &InvalidError{"url", fmt.Sprintf("This account has %d webhooks, its limit. Remove one to add another.", n)}
+			return &value.InvalidError{Field: "url", Message: fmt.Sprintf("This account has %d webhooks, its limit. Remove one to add another.", n)}
 		}
 		// The endpoint gets only what happens after it was added.
 		if err := recordEndpoint(ctx, tx, e, ActionWebhookAdded, actor, ""); err != nil {
@@ -74,7 +75,7 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 	return e, secret, nil
 }
 
-// eventGroups returns the chosen groups in the order of the form, or an [*InvalidError] if none is
+// eventGroups returns the chosen groups in the order of the form, or an [*value.InvalidError] if none is
 // chosen or one is unknown.
 func eventGroups(chosen []EventGroup) (groups []EventGroup, err error) {
 	for _, group := range EventGroups {
@@ -83,7 +84,7 @@ func eventGroups(chosen []EventGroup) (groups []EventGroup, err error) {
 		}
 	}
 	if len(groups) == 0 || len(groups) < len(chosen) {
-		return nil, &InvalidError{"groups", "Choose at least one group of events."}
+		return nil, &value.InvalidError{Field: "groups", Message: "Choose at least one group of events."}
 	}
 	return groups, nil
 }
@@ -92,13 +93,13 @@ func eventGroups(chosen []EventGroup) (groups []EventGroup, err error) {
 func (w *Webhooks) List(ctx context.Context, accountID uuid.UUID) ([]Endpoint, error) {
 	endpoints := []Endpoint{}
 	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.account_id = ? AND endpoint.removed_at IS NULL", accountID).OrderExpr("endpoint.id").Scan(ctx)
-	return endpoints, failed("list webhooks", err)
+	return endpoints, value.Failed("list webhooks", err)
 }
 
-// Find returns one of the account's endpoints, or [ErrWebhookNotFound].
+// Find returns one of the account's endpoints, or [value.ErrWebhookNotFound].
 func (w *Webhooks) Find(ctx context.Context, accountID, id uuid.UUID) (e Endpoint, err error) {
 	err = w.db.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ? AND endpoint.removed_at IS NULL", accountID, id).Scan(ctx)
-	return e, notFound("find webhook", err, ErrWebhookNotFound)
+	return e, value.NotFound("find webhook", err, value.ErrWebhookNotFound)
 }
 
 // Readable reports whether the secret of an endpoint can be decrypted. Otherwise nothing can be
@@ -113,11 +114,11 @@ func (w *Webhooks) Deliveries(ctx context.Context, accountID, id uuid.UUID) ([]D
 	deliveries := []Delivery{}
 	err := w.db.NewSelect().Model(&deliveries).Where("delivery.endpoint_id = ? AND delivery.account_id = ?", id, accountID).
 		OrderExpr("delivery.created_at DESC").Limit(DeliveriesListed).Scan(ctx)
-	return deliveries, failed("list deliveries", err)
+	return deliveries, value.Failed("list deliveries", err)
 }
 
 // Rotate gives an endpoint a new secret, which it returns, and records the activity. For 24 hours
-// the old secret signs too. The error may be [ErrWebhookNotFound].
+// the old secret signs too. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Actor) (e Endpoint, secret string, err error) {
 	err = w.change(ctx, "rotate the secret of a webhook", accountID, id, func(ctx context.Context, tx Tx, found Endpoint) (err error) {
 		e = found
@@ -138,7 +139,7 @@ func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Ac
 }
 
 // SetGroups changes which events an endpoint gets from now on, and records the activity. If they
-// are the same, nothing happens. The error may be [ErrWebhookNotFound], or an [*InvalidError] for
+// are the same, nothing happens. The error may be [value.ErrWebhookNotFound], or an [*value.InvalidError] for
 // the field "groups".
 func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chosen []EventGroup, actor Actor) error {
 	groups, err := eventGroups(chosen)
@@ -158,7 +159,7 @@ func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chose
 }
 
 // Disable stops deliveries to an endpoint, lets those that wait fail, and records the activity. If
-// it is disabled already, nothing happens. The error may be [ErrWebhookNotFound].
+// it is disabled already, nothing happens. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return w.change(ctx, "disable webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
@@ -188,7 +189,7 @@ func failWaiting(ctx context.Context, tx Tx, e Endpoint) error {
 }
 
 // Enable lets an endpoint get events again, those from now on, and records the activity. If it is
-// enabled already, nothing happens. The error may be [ErrWebhookNotFound].
+// enabled already, nothing happens. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return w.change(ctx, "enable webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		if e.DisabledAt == nil {
@@ -205,7 +206,7 @@ func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Ac
 
 // Remove removes an endpoint, deletes its secrets, and records the activity. The purge deletes its
 // deliveries: a revocation must not wait until one transaction has deleted a month of them. The
-// error may be [ErrWebhookNotFound].
+// error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return w.change(ctx, "remove webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		now := tx.Now()
@@ -222,19 +223,19 @@ func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Ac
 }
 
 // Test queues a test event for an endpoint, with one attempt. If it is disabled, nothing happens.
-// The error may be [ErrWebhookNotFound].
+// The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Test(ctx context.Context, accountID, id uuid.UUID) error {
 	return w.change(ctx, "test webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
 			return nil
 		}
 		now := tx.Now()
-		return tx.Insert(ctx, &Delivery{EndpointID: id, EventID: newID(), Event: EventTest, AccountID: accountID, CreatedAt: now, DueAt: &now, Final: true})
+		return tx.Insert(ctx, &Delivery{EndpointID: id, EventID: value.NewID(), Event: EventTest, AccountID: accountID, CreatedAt: now, DueAt: &now, Final: true})
 	})
 }
 
 // Resend queues a delivery again, with one attempt. If it waits already or the endpoint is
-// disabled, nothing happens. The error may be [ErrWebhookNotFound].
+// disabled, nothing happens. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Resend(ctx context.Context, accountID, id, eventID uuid.UUID, event string) error {
 	return w.change(ctx, "resend a delivery", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
@@ -254,7 +255,7 @@ func (w *Webhooks) change(ctx context.Context, operation string, accountID, id u
 		}
 		e, err := lockEndpoint(ctx, tx, accountID, id)
 		if err != nil {
-			return noRows(err, ErrWebhookNotFound)
+			return value.NoRows(err, value.ErrWebhookNotFound)
 		}
 		return do(ctx, tx, e)
 	})
@@ -279,15 +280,15 @@ func (w *Webhooks) reseal(ctx context.Context) error {
 	}
 	var endpoints []Endpoint
 	err := w.db.NewSelect().Model(&endpoints).Where("endpoint.key_id IN (?0) OR endpoint.previous_key_id IN (?0)", bun.List(previous)).
-		Limit(maintenanceBatch).Scan(ctx)
+		Limit(value.MaintenanceBatch).Scan(ctx)
 	if err != nil {
-		return failed("find webhooks of a previous secret", err)
+		return value.Failed("find webhooks of a previous secret", err)
 	}
 	for _, e := range endpoints {
 		err := w.db.InTx(ctx, "encrypt a webhook with the current secret", func(ctx context.Context, tx Tx) error {
 			e, err := lockEndpoint(ctx, tx, e.AccountID, e.ID)
 			if err != nil {
-				return noRows(err, nil)
+				return value.NoRows(err, nil)
 			}
 			if err := errors.Join(w.resealOne(e.ID, &e.Secret, &e.KeyID), w.resealOne(e.ID, &e.Previous, &e.PreviousKeyID)); err != nil {
 				return err

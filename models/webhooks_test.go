@@ -12,6 +12,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/secret"
+	"portal/models/value"
 	"portal/models/webhook"
 )
 
@@ -29,10 +30,10 @@ func TestRemovedWebhook(t *testing.T) {
 		kept, removed := add(), add()
 		f.agent(t, c)
 		must(t, f.Webhooks.Remove(t.Context(), c.ID, removed.ID, c.actor))
-		if _, err := f.Webhooks.Find(t.Context(), c.ID, removed.ID); !errors.Is(err, models.ErrWebhookNotFound) {
+		if _, err := f.Webhooks.Find(t.Context(), c.ID, removed.ID); !errors.Is(err, value.ErrWebhookNotFound) {
 			t.Errorf("find: %v", err)
 		}
-		checkError(t, "remove again", f.Webhooks.Remove(t.Context(), c.ID, removed.ID, c.actor), models.ErrWebhookNotFound)
+		checkError(t, "remove again", f.Webhooks.Remove(t.Context(), c.ID, removed.ID, c.actor), value.ErrWebhookNotFound)
 		if list := modelstest.Value(f.Webhooks.List(t.Context(), c.ID))(t); len(list) != 1 || list[0].ID != kept.ID {
 			t.Errorf("listed: %v", list)
 		}
@@ -78,9 +79,9 @@ func TestChangedEventsOfAWebhook(t *testing.T) {
 		set := func(account uuid.UUID, groups ...models.EventGroup) error {
 			return f.Webhooks.SetGroups(t.Context(), account, endpoint.ID, groups, c.actor)
 		}
-		checkError(t, "of another account", set(other.ID, models.GroupKeys), models.ErrWebhookNotFound)
+		checkError(t, "of another account", set(other.ID, models.GroupKeys), value.ErrWebhookNotFound)
 		for _, wrong := range [][]models.EventGroup{nil, {models.GroupKeys, "everything"}} {
-			if invalid, ok := errors.AsType[*models.InvalidError](set(c.ID, wrong...)); !ok || invalid.Field != "groups" {
+			if invalid, ok := errors.AsType[*value.InvalidError](set(c.ID, wrong...)); !ok || invalid.Field != "groups" {
 				t.Errorf("%v: %v", wrong, invalid)
 			}
 		}

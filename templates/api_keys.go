@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // APIKeysPage is /api-keys.
@@ -51,7 +52,7 @@ func (APIKeyForm) fragment() string { return "api-key-form" }
 func (f APIKeyForm) OtherKind() bool { return f.OnlyReports || f.Trust.Workload }
 
 // Limit is the most keys that an account can have.
-func (APIKeyForm) Limit() int { return models.MaxActiveKeys }
+func (APIKeyForm) Limit() int { return value.MaxActiveKeys }
 
 // Focused reports whether the label takes the focus.
 func (f APIKeyForm) Focused() bool { return f.LabelProblem != "" || f.Problem != "" }

@@ -7,11 +7,12 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // CallsPage is /calls.
 type CallsPage struct {
-	Limits models.Limits // of the account
+	Limits value.Limits // of the account
 	Used   models.CallsUsed
 
 	Agents  []models.Agent // to choose from
@@ -55,7 +56,7 @@ func (p CallsPage) Now() string {
 
 // UsedLimits says how much of its limits a key uses, such as "3 of 5 calls, 412 of 1,000 minutes",
 // or "" without these limits.
-func UsedLimits(used models.CallsUsed, limits models.Limits) string {
+func UsedLimits(used models.CallsUsed, limits value.Limits) string {
 	text := ""
 	if limits.Calls > 0 {
 		text = fmt.Sprintf("%s of %s calls", Count(used.Calls), Count(limits.Calls))
@@ -72,7 +73,7 @@ func UsedLimits(used models.CallsUsed, limits models.Limits) string {
 	return text
 }
 
-func minutesOf(used models.CallsUsed, limits models.Limits) string {
+func minutesOf(used models.CallsUsed, limits value.Limits) string {
 	if limits.MinutesPerMonth > 0 {
 		return fmt.Sprintf("%s of %s minutes", Count(used.Minutes()), Count(limits.MinutesPerMonth))
 	}

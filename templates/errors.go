@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"portal/models"
+	"portal/models/value"
 )
 
 // ErrorPage is the page of an error.
@@ -52,12 +52,12 @@ type RetryField struct {
 func NewRetry(action string, sent url.Values) *Retry {
 	retry := &Retry{Action: action}
 	for _, field := range formFields() {
-		for i, value := range sent[field.Name] {
-			if i > 0 && field.Title != "" || i >= models.MaxKeyAgents {
+		for i, text := range sent[field.Name] {
+			if i > 0 && field.Title != "" || i >= value.MaxKeyAgents {
 				break
 			}
 			if !field.Secret {
-				field.Value = models.RedactKeys(value)
+				field.Value = value.RedactKeys(text)
 			}
 			retry.Fields = append(retry.Fields, field)
 		}

@@ -6,12 +6,13 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestSecretsAreWellFormedAndUnknown(t *testing.T) {
 	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
 	for range 100 {
-		if _, err := store.API.Authenticate(t.Context(), newSecret(), models.Source{}); !errors.Is(err, models.ErrKeyUnknown) {
+		if _, err := store.API.Authenticate(t.Context(), newSecret(), models.Source{}); !errors.Is(err, value.ErrKeyUnknown) {
 			t.Fatal(err)
 		}
 	}

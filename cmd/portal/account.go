@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/value"
 )
 
 type accountCreateCommand struct {
@@ -49,7 +50,7 @@ type accountRow struct {
 func (c accountListCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		return listing[models.AccountSummary, accountRow]{
-			fetch: func(page models.Page) (models.List[models.AccountSummary], error) {
+			fetch: func(page value.Page) (value.List[models.AccountSummary], error) {
 				return store.Accounts.Summaries(ctx, page)
 			},
 			row: func(account models.AccountSummary) accountRow {
@@ -136,7 +137,7 @@ type accountEraseCommand struct {
 func (c accountEraseCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		account, err := c.find(ctx, store)
-		if id, ok := models.ParseID(c.Account); ok && errors.Is(err, models.ErrAccountNotFound) {
+		if id, ok := value.ParseID(c.Account); ok && errors.Is(err, value.ErrAccountNotFound) {
 			return erasedBefore(ctx, t, store, "account", id, err)
 		}
 		if err != nil {
@@ -146,7 +147,7 @@ func (c accountEraseCommand) Run(ctx context.Context, t terminal) error {
 			return fmt.Errorf("--name: the name of the account is %q", account.Name)
 		}
 		err = store.Erasures.BeginAccount(ctx, account.ID)
-		if errors.Is(err, models.ErrAccountEnabled) {
+		if errors.Is(err, value.ErrAccountEnabled) {
 			return fmt.Errorf("%w; disable it first with: portal account disable --account %s", err, c.Account)
 		}
 		if err == nil {
@@ -201,12 +202,12 @@ func (f accountFlag) withAccount(ctx context.Context, work func(*models.Store, m
 }
 
 func (f accountFlag) find(ctx context.Context, store *models.Store) (account models.Account, err error) {
-	if id, ok := models.ParseID(f.Account); ok {
+	if id, ok := value.ParseID(f.Account); ok {
 		account, err = store.Accounts.Find(ctx, id)
 	} else {
 		account, err = store.Accounts.FindByEmail(ctx, f.Account)
 	}
-	if errors.Is(err, models.ErrAccountNotFound) {
+	if errors.Is(err, value.ErrAccountNotFound) {
 		err = fmt.Errorf("--account %s: %w; list the accounts with: portal account list", f.Account, err)
 	}
 	return account, err
@@ -233,7 +234,7 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 // forOperator reduces an error about invalid input to its message for users, with the flag of the
 // input.
 func forOperator(err error) error {
-	invalid, ok := errors.AsType[*models.InvalidError](err)
+	invalid, ok := errors.AsType[*value.InvalidError](err)
 	switch {
 	case !ok:
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/value"
 )
 
 type agentCreateCommand struct {
@@ -37,7 +38,7 @@ type agentListCommand struct {
 func (c agentListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		return listing[models.Agent, api.Agent]{
-			fetch: func(page models.Page) (models.List[models.Agent], error) {
+			fetch: func(page value.Page) (value.List[models.Agent], error) {
 				return store.Agents.List(ctx, account.ID, page)
 			},
 			row:    api.NewAgent,
@@ -61,7 +62,7 @@ func (f agentFlags) withAgent(ctx context.Context, work func(*models.Store, mode
 		if err == nil {
 			err = work(store, agent)
 		}
-		if errors.Is(err, models.ErrAgentNotFound) {
+		if errors.Is(err, value.ErrAgentNotFound) {
 			return fmt.Errorf("--id %s: %w; list the agents with: portal agent list --account %s", f.ID, err, f.Account)
 		}
 		return err

@@ -16,6 +16,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
+	"portal/models/value"
 )
 
 func TestBackupAndRestoreUnderRunningInstances(t *testing.T) {
@@ -124,7 +125,7 @@ func TestAPastMomentIsRestoredWithoutRevivingKeys(t *testing.T) {
 
 	dir, env := repositoryWithBinary(t)
 	bash(t, dir, append(env, databaseEnv(url)...), "", documented.Replace(blocks[1]))
-	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
+	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 		t.Errorf("the key after the restore: %v", err)
 	}
 	if agent := modelstest.Value(store.Agents.Find(t.Context(), account.ID, account.agentID))(t); agent.Name == "Renamed" {

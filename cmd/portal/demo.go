@@ -18,6 +18,7 @@ import (
 	"portal/models"
 	"portal/models/livekit"
 	"portal/models/usage"
+	"portal/models/value"
 )
 
 const demoEmail = "demo@example.com"
@@ -96,7 +97,7 @@ func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.
 		demo, err = createDemo(ctx, store, demoEmail, false, "Demo agent")
 	}
 	// Another instance may have created the account in the meantime.
-	if !empty || errors.Is(err, models.ErrEmailTaken) {
+	if !empty || errors.Is(err, value.ErrEmailTaken) {
 		logger.InfoContext(ctx, "the database has an account already, so --demo creates none")
 		_, err = fmt.Fprintf(shown, "URL:      %s\n", baseURL)
 		return err
@@ -203,7 +204,7 @@ func eraseSeeded(ctx context.Context, store *models.Store, emails ...string) err
 	for _, email := range emails {
 		account, err := store.Accounts.FindByEmail(ctx, email)
 		switch {
-		case errors.Is(err, models.ErrAccountNotFound):
+		case errors.Is(err, value.ErrAccountNotFound):
 		case err != nil:
 			return err
 		case !account.Seeded:
@@ -367,7 +368,7 @@ var demoCalls = []struct {
 
 // call adds calls of the last 30 days, as LiveKit reports them.
 func (s *demoSeed) call(ctx context.Context) error {
-	agents, err := s.store.Agents.List(ctx, s.user.AccountID, models.Page{Limit: len(demoCalls)})
+	agents, err := s.store.Agents.List(ctx, s.user.AccountID, value.Page{Limit: len(demoCalls)})
 	if err != nil {
 		return err
 	}
@@ -375,7 +376,7 @@ func (s *demoSeed) call(ctx context.Context) error {
 		for i, call := range demoCalls {
 			key, agent := s.keys[(day+i)%len(s.keys)], agents.Items[(day+i)%len(agents.Items)]
 			room := fmt.Sprintf("%s_%s_demo%d%d", agent.ID, key.ID, day, i)
-			joined := s.daysAgo(day).Truncate(models.Day).Add(call.begins)
+			joined := s.daysAgo(day).Truncate(value.Day).Add(call.begins)
 			event := livekit.Event{
 				CreatedAt: joined,
 				Room:      livekit.Room{ID: room, Name: room, AgentID: agent.ID, KeyID: key.ID},

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 var printedDemo = regexp.MustCompile(`^URL: {6}(\S+)\nEmail: {4}(\S+)\nPassword: (\S+)\nAgent ID: (\S+)\n$`)
@@ -53,7 +54,7 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 		}
 		store := modelstest.Open(t, url, models.Options{})
 		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), fields[2], fields[3], models.Client{Address: "192.0.2.1"}))(t)
-		if agents, err := store.Agents.List(t.Context(), user.AccountID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 1 || agents.Items[0].ID.String() != fields[4] {
+		if agents, err := store.Agents.List(t.Context(), user.AccountID, value.Page{Limit: 10}); err != nil || len(agents.Items) != 1 || agents.Items[0].ID.String() != fields[4] {
 			t.Errorf("want the agent %s, got %v, error %v", fields[4], agents, err)
 		}
 		// As in README.md.
@@ -114,7 +115,7 @@ func TestDemoSeed(t *testing.T) {
 		}
 
 		// Their ids sort by time, so reports can select them by time.
-		until := time.Now().Add(-10 * models.Day)
+		until := time.Now().Add(-10 * value.Day)
 		reported := modelstest.Value(store.Activity.Report(t.Context(), models.ActivityReport{AccountID: user.AccountID, Until: until, Limit: 100}))(t)
 		byTime := func(a, b models.Activity) int { return a.At.Compare(b.At) }
 		if len(reported) < 10 || !slices.IsSortedFunc(reported, byTime) || !reported[len(reported)-1].At.Before(until) {
@@ -132,10 +133,10 @@ func TestDemoSeed(t *testing.T) {
 		if again.BaseURL != "http://127.0.0.1:8080" {
 			t.Errorf("without PORTAL_BASE_URL the base URL is %q", again.BaseURL)
 		}
-		if _, err := store.Accounts.Find(t.Context(), seeded.AccountID); !errors.Is(err, models.ErrAccountNotFound) {
+		if _, err := store.Accounts.Find(t.Context(), seeded.AccountID); !errors.Is(err, value.ErrAccountNotFound) {
 			t.Errorf("the replaced account: error %v", err)
 		}
-		if _, err := store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}); !errors.Is(err, models.ErrKeyUnknown) {
+		if _, err := store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}); !errors.Is(err, value.ErrKeyUnknown) {
 			t.Errorf("a key of the replaced account: error %v", err)
 		}
 		other := modelstest.Value(store.Accounts.FindByEmail(t.Context(), "suite@example.com"))(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/term"
 
-	"portal/models"
+	"portal/models/value"
 )
 
 // maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
@@ -139,13 +139,13 @@ func mapNumber(c *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// mapID is mapText for an id, and accepts the same ids as [models.ParseID] except the nil UUID.
+// mapID is mapText for an id, and accepts the same ids as [value.ParseID] except the nil UUID.
 func mapID(c *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := mapText(c, reflect.ValueOf(&text).Elem()); err != nil {
 		return err
 	}
-	id, ok := models.ParseID(text)
+	id, ok := value.ParseID(text)
 	if !ok {
 		return errors.New("write a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/value"
 )
 
 type keyRevokeCommand struct {
@@ -45,7 +46,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 		outcome := "revoked"
 		key, err = store.Keys.Revoke(ctx, key.AccountID, key.ID, c.Reason, models.Operator())
 		switch {
-		case !errors.Is(err, models.ErrKeyAlreadyRevoked):
+		case !errors.Is(err, value.ErrKeyAlreadyRevoked):
 		case key.RevokedAt == nil:
 			outcome, err = "nothing has changed, because it expired at "+key.ExpiresAt.UTC().Format(time.RFC3339), nil
 		default:
@@ -79,7 +80,7 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		now := time.Now()
 		return listing[models.Key, api.Key]{
-			fetch: func(page models.Page) (models.List[models.Key], error) {
+			fetch: func(page value.Page) (value.List[models.Key], error) {
 				return store.Keys.All(ctx, account.ID, page)
 			},
 			keep: func(key models.Key) bool {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/value"
 )
 
 // listPage is the number of entries that one query reads.
@@ -21,7 +21,7 @@ type listFlags struct {
 
 // listing describes a list: its pages hold values of type T, and its rows have type R.
 type listing[T, R any] struct {
-	fetch  func(models.Page) (models.List[T], error)
+	fetch  func(value.Page) (value.List[T], error)
 	keep   func(T) bool   // nil: all
 	row    func(T) R      // as JSON
 	header string         // the names of the columns, separated by tabs
@@ -31,7 +31,7 @@ type listing[T, R any] struct {
 // write prints all pages, as aligned columns or as a JSON array.
 func (l listing[T, R]) write(w io.Writer, flags listFlags) error {
 	rows := []R{}
-	for page := (models.Page{Limit: listPage}); ; {
+	for page := (value.Page{Limit: listPage}); ; {
 		list, err := l.fetch(page)
 		if err != nil {
 			return err

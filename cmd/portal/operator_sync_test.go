@@ -12,6 +12,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
+	"portal/models/value"
 )
 
 // The test runs the program of the guide against a portal that is started as the guide says.
@@ -52,7 +53,7 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		modelstest.Eventually(t, "the portal has "+platform, done)
 	}
 	names := func(id uuid.UUID) (names []string) {
-		agents := modelstest.Value(store.Agents.List(t.Context(), id, models.Page{Limit: 10}))(t)
+		agents := modelstest.Value(store.Agents.List(t.Context(), id, value.Page{Limit: 10}))(t)
 		for _, agent := range agents.Items {
 			names = append(names, agent.Name)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 const (
@@ -88,7 +89,7 @@ func TestOperatorsCreateAccountsAndAgents(t *testing.T) {
 	}
 	create(uuid.Nil.String()).failsWith(t, "--id", "nil UUID")
 	made := portal(t, append(env, "PORTAL_SECRT=hunter2"), "", "agent", "create", "--account", testEmail, "--name", "Reception")
-	agents := modelstest.Value(store.Agents.List(t.Context(), user.AccountID, models.Page{Limit: 10}))(t)
+	agents := modelstest.Value(store.Agents.List(t.Context(), user.AccountID, value.Page{Limit: 10}))(t)
 	if len(agents.Items) != 2 || agents.Items[0].ID.String()+"\n" != made.stdout {
 		t.Errorf("the agents are %v", agents.Items)
 	}
@@ -127,7 +128,7 @@ func TestKeyRevoke(t *testing.T) {
 	if !strings.Contains(output, "was already revoked") || strings.Contains(output, account.secret) {
 		t.Errorf("standard error is %s", output)
 	}
-	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
+	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 		t.Errorf("the key is not refused as revoked: %v", err)
 	}
 	expired, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "expired", FormID: uuid.New()}, models.Operator())
@@ -168,16 +169,16 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 		for range 2 { // a repetition changes nothing
 			account.expectOneLine(t, portal(t, env, otherPassword+"\n", command...))
 		}
-		if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, value.ErrSessionNotFound) {
 			t.Errorf("%v: the session: %v", command, err)
 		}
-		if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); command[1] == "disable" != errors.Is(err, models.ErrAccountDisabled) {
+		if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); command[1] == "disable" != errors.Is(err, value.ErrAccountDisabled) {
 			t.Errorf("%v: the key: %v", command, err)
 		}
 		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
 	}
 	client := models.Client{Address: "192.0.2.1"}
-	if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, client); !errors.Is(err, models.ErrWrongCredentials) {
+	if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, client); !errors.Is(err, value.ErrWrongCredentials) {
 		t.Errorf("the old password: %v", err)
 	}
 	modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, otherPassword, client))(t)
@@ -210,8 +211,8 @@ func TestOperatorsRenameAndRemove(t *testing.T) {
 		if found := modelstest.Value(store.Accounts.Find(t.Context(), account.ID))(t); found.Name != "Acme" {
 			t.Errorf("the account is %+v", found)
 		}
-		agents := modelstest.Value(store.Agents.List(t.Context(), account.ID, models.Page{Limit: 10}))(t)
-		people := modelstest.Value(store.People.List(t.Context(), account.ID, models.Page{Limit: 10}))(t)
+		agents := modelstest.Value(store.Agents.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
+		people := modelstest.Value(store.People.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
 		if len(agents.Items) != 0 || len(people.Items) != 1 || people.Items[0].Email != "eve@example.com" || people.Items[0].Role != models.RoleOwner {
 			t.Errorf("agents %v, users %v", agents.Items, people.Items)
 		}
@@ -298,7 +299,7 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
 	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-	agents := make([]models.Agent, models.MaxAgents-1)
+	agents := make([]models.Agent, value.MaxAgents-1)
 	for i := range agents {
 		agents[i] = models.Agent{ID: uuid.New(), AccountID: account.ID, Name: "Reception", CreatedAt: time.Now()}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // documentedURL is the portal's address in README.md.
@@ -191,7 +192,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 				t.Errorf("the restored key: %v\n%s", err, output)
 			}
 			bash(t, dir, env, "", blocks["Restore"][1])
-			if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
+			if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 				t.Errorf("the revoked key: %v", err)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // The chapter gives the disk space of rows with their indexes.
@@ -42,7 +43,7 @@ func TestDocumentedSizes(t *testing.T) {
 			}},
 			{"A key's day with requests", 10 * rows, func() {
 				for day := range 10 {
-					exec("INSERT INTO api_key_daily_usage (api_key_id, day, requests) SELECT id, ?, 12345 FROM api_keys", now.Add(time.Duration(day)*models.Day))
+					exec("INSERT INTO api_key_daily_usage (api_key_id, day, requests) SELECT id, ?, 12345 FROM api_keys", now.Add(time.Duration(day)*value.Day))
 				}
 			}},
 			{"A key's hour with requests", 10 * rows, func() {
@@ -53,7 +54,7 @@ func TestDocumentedSizes(t *testing.T) {
 			{"A source of a key's day", 10 * rows, func() {
 				for source := range 10 {
 					exec("INSERT INTO api_key_sources (api_key_id, day, address, client, requests, first_seen, last_seen) SELECT id, ?, ?, 'Python-urllib/3.11', 12345, ?, ? FROM api_keys",
-						now.Truncate(models.Day), fmt.Sprintf("203.0.113.%d", 100+source), now, now)
+						now.Truncate(value.Day), fmt.Sprintf("203.0.113.%d", 100+source), now, now)
 				}
 			}},
 			{"A session", rows, func() {

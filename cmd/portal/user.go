@@ -8,6 +8,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/value"
 )
 
 type userListCommand struct {
@@ -18,7 +19,7 @@ type userListCommand struct {
 func (c userListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		return listing[models.User, api.User]{
-			fetch: func(page models.Page) (models.List[models.User], error) {
+			fetch: func(page value.Page) (value.List[models.User], error) {
 				return store.People.List(ctx, account.ID, page)
 			},
 			row:    api.NewUser,
@@ -91,7 +92,7 @@ type userChangeEmailCommand struct {
 func (c userChangeEmailCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		if err := store.Credentials.ChangeEmail(ctx, c.Email, c.NewEmail); err != nil {
-			if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+			if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 				invalid.Field = "new-email"
 			}
 			return c.explain(err)
@@ -130,16 +131,16 @@ func (c userEraseCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		user, err := store.Erasures.FindUser(ctx, c.Email)
 		if err == nil && user.Email == models.ErasedName {
-			return erasedBefore(ctx, t, store, "user", user.ID, models.ErrUserNotFound)
+			return erasedBefore(ctx, t, store, "user", user.ID, value.ErrUserNotFound)
 		}
-		if errors.Is(err, models.ErrUserNotFound) {
+		if errors.Is(err, value.ErrUserNotFound) {
 			return fmt.Errorf("--email %s: %w; list the users of an account with: portal user list --account EMAIL; "+
-				"an erased user is found by the id only", c.Email, models.ErrUserNotFound)
+				"an erased user is found by the id only", c.Email, value.ErrUserNotFound)
 		}
 		if err == nil {
 			err = store.Erasures.BeginUser(ctx, user.AccountID, user.ID, models.Operator())
 		}
-		if errors.Is(err, models.ErrLastOwner) {
+		if errors.Is(err, value.ErrLastOwner) {
 			return fmt.Errorf("--email %s: %w; add another owner first, or erase the account with: portal account erase", c.Email, err)
 		}
 		if err == nil {
@@ -180,11 +181,11 @@ func (f userFlag) withUser(ctx context.Context, work func(*models.Store, models.
 
 // explain adds a command that helps to the text of an error.
 func (f userFlag) explain(err error) error {
-	if errors.Is(err, models.ErrUserNotFound) {
-		return fmt.Errorf("--email %s: %w; list the users of an account with: portal user list --account EMAIL", f.Email, models.ErrUserNotFound)
+	if errors.Is(err, value.ErrUserNotFound) {
+		return fmt.Errorf("--email %s: %w; list the users of an account with: portal user list --account EMAIL", f.Email, value.ErrUserNotFound)
 	}
-	if errors.Is(err, models.ErrLastOwner) {
-		return fmt.Errorf("--email %s: %w; add another owner first with: portal user add --role owner", f.Email, models.ErrLastOwner)
+	if errors.Is(err, value.ErrLastOwner) {
+		return fmt.Errorf("--email %s: %w; add another owner first with: portal user add --role owner", f.Email, value.ErrLastOwner)
 	}
 	return err
 }

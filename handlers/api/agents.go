@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 )
 
 // Agent is an agent in both APIs and in the output of commands.
@@ -32,19 +33,19 @@ type agentsBody struct {
 
 // listAgents returns a page of the agents of the caller's account, ordered by name.
 func (cs *customers) listAgents(c *gin.Context, caller models.Principal) error {
-	page, err := readPage(c, models.MaxAgents, models.MaxAgents)
+	page, err := readPage(c, value.MaxAgents, value.MaxAgents)
 	if err != nil {
 		return err
 	}
-	agents, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (models.List[models.Agent], error) {
+	agents, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (value.List[models.Agent], error) {
 		return cs.Store.Agents.ReachedBy(ctx, caller, page)
 	})
 	return sendAgents(c, agents, err)
 }
 
 // sendAgents sends a page of agents, or the error of reading it.
-func sendAgents(c *gin.Context, agents models.List[models.Agent], err error) error {
-	if errors.Is(err, models.ErrAgentNotFound) {
+func sendAgents(c *gin.Context, agents value.List[models.Agent], err error) error {
+	if errors.Is(err, value.ErrAgentNotFound) {
 		return problem.InvalidRequest("The query parameter after is not the id of an agent in this account. Begin again without it.")
 	}
 	return send(c, http.StatusOK, agentsBody{bodiesOf(agents.Items, NewAgent), agents.Next}, err)

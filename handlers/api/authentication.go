@@ -15,6 +15,7 @@ import (
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/usage"
+	"portal/models/value"
 	"portal/models/widget"
 )
 
@@ -30,7 +31,7 @@ type customers struct {
 }
 
 // authenticate returns the caller, whose request comes from this address. It returns a 401 if the
-// credentials are missing, malformed or refused, and [models.ErrUnavailable] if a well-formed key
+// credentials are missing, malformed or refused, and [value.ErrUnavailable] if a well-formed key
 // cannot be checked.
 func (cs *customers) authenticate(c *gin.Context, address netip.Addr) (models.Principal, error) {
 	caller, err := cs.principal(c, address)
@@ -79,7 +80,7 @@ func (cs *customers) accessPrincipal(c *gin.Context, token string, from models.S
 func accessProblem(err error) error {
 	switch {
 	case errors.Is(err, widget.ErrWidgetToken):
-		return models.ErrKeyMissingPrefix
+		return value.ErrKeyMissingPrefix
 	case errors.Is(err, widget.ErrExpired):
 		return problem.Unauthorized(problem.ReasonTokenExpired, "The access token has expired. Exchange the token of your platform for a new one at /oauth/token.")
 	case errors.Is(err, widget.ErrInvalid):
@@ -177,13 +178,13 @@ func methodOf(c *gin.Context) string {
 // access.
 func (cs *customers) serve(c *gin.Context, caller models.Principal, address netip.Addr, access models.Access, h keyedHandler) error {
 	if !caller.AllowsAddress(address) {
-		return models.ErrAddressNotAllowed
+		return value.ErrAddressNotAllowed
 	}
 	if err := cs.limit.limit(c, caller.KeyID); err != nil {
 		return err
 	}
 	if access != "" && !caller.Allows(access) {
-		return models.ErrAccessNotAllowed
+		return value.ErrAccessNotAllowed
 	}
 	return h(c, caller)
 }

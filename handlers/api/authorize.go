@@ -9,6 +9,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 )
 
 // gateway registers a handler for a path and for every path below it.
@@ -43,7 +44,7 @@ func (cs *customers) authorize(c *gin.Context, caller models.Principal) error {
 	}
 	if agentID != nil {
 		err := cs.queries.Run(func() error { return cs.Store.API.CheckAgent(c.Request.Context(), caller, *agentID) })
-		if errors.Is(err, models.ErrAgentNotFound) {
+		if errors.Is(err, value.ErrAgentNotFound) {
 			return problem.AgentNotAllowed()
 		}
 		if err != nil {
@@ -66,7 +67,7 @@ func wantedAgent(r *http.Request) (*uuid.UUID, error) {
 	if len(values) == 0 {
 		return nil, nil //nolint:nilnil // the parameter is optional
 	}
-	agentID, valid := models.ParseID(values[0])
+	agentID, valid := value.ParseID(values[0])
 	if len(values) > 1 || !valid {
 		return nil, problem.AgentNotAllowed()
 	}

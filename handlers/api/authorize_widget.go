@@ -80,7 +80,7 @@ func percentEncode(text string) string {
 }
 
 // authenticate returns the claims of the request's widget token. It returns a 401 if the token is
-// not active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
+// not active, a 429 beyond its limit, and [value.ErrUnavailable] if it cannot be checked.
 func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err error) {
 	token, err := widgetToken(c.Request)
 	if err == nil {

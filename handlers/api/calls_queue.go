@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
 	"portal/models/livekit"
+	"portal/models/value"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	maxEventsOfAccount = 200
 )
 
-var errEventsWaiting = fmt.Errorf("%w report events of calls", models.ErrBusy)
+var errEventsWaiting = fmt.Errorf("%w report events of calls", value.ErrBusy)
 
 // eventQueue records events in batches, one at a time, so that they leave the database to others.
 // The accounts take turns: each has one event in a batch before one has two.
@@ -123,7 +123,7 @@ func (q *eventQueue) recordBatch(ctx context.Context) {
 		err = q.try(ctx, events...)
 	}
 	for _, waiting := range batch {
-		if waiting.err = err; err != nil && len(batch) > 1 && !errors.Is(err, models.ErrUnavailable) {
+		if waiting.err = err; err != nil && len(batch) > 1 && !errors.Is(err, value.ErrUnavailable) {
 			waiting.err = q.try(ctx, waiting.Event)
 		}
 		close(waiting.done)

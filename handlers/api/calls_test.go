@@ -18,6 +18,7 @@ import (
 	"portal/models"
 	"portal/models/livekit"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 const vectorKey, vectorSecret = "APIvector", "livekit-webhook-vector-secret-0123456789"
@@ -252,7 +253,7 @@ func TestTokensAtALimit(t *testing.T) {
 		request := func() answer {
 			return s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(c.agent.ID)))
 		}
-		s.restrict(c, models.Restrictions{Limits: models.Limits{Calls: 1, MinutesPerMonth: 1}})
+		s.restrict(c, models.Restrictions{Limits: value.Limits{Calls: 1, MinutesPerMonth: 1}})
 		request().is(http.StatusOK)
 		now := s.clock.Now().UTC().Truncate(time.Second)
 		modelstest.Exec(t, s.database, "UPDATE call_rounds SET listed_at = '"+now.Format("2006-01-02 15:04:05-07:00")+"'")

@@ -14,8 +14,8 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
 	"portal/models/livekit"
+	"portal/models/value"
 )
 
 const (
@@ -142,7 +142,7 @@ func (e *callEvents) report(c *gin.Context, event livekit.Event) (result string,
 	return eventRecorded, e.queue.report(ctx, account, event)
 }
 
-var errTooManyEvents = fmt.Errorf("%w report events of calls of one key or account", models.ErrBusy)
+var errTooManyEvents = fmt.Errorf("%w report events of calls of one key or account", value.ErrBusy)
 
 // accountOf returns the account of a key, or the zero id if the key does not exist.
 func (e *callEvents) accountOf(ctx context.Context, key uuid.UUID) (account uuid.UUID, err error) {

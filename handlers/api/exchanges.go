@@ -20,6 +20,7 @@ import (
 	"portal/handlers/publickeys"
 	"portal/models"
 	"portal/models/keyset"
+	"portal/models/value"
 	"portal/models/widget"
 	"portal/models/workload"
 )
@@ -129,7 +130,7 @@ func exchangeErrorOf(err error) exchangeError {
 	if e, ok := errors.AsType[exchangeError](err); ok {
 		return e
 	}
-	if errors.Is(err, models.ErrKeyUnknown) {
+	if errors.Is(err, value.ErrKeyUnknown) {
 		return errNotGranted
 	}
 	if missing, ok := errors.AsType[*publickeys.MissingError](err); ok {
@@ -268,7 +269,7 @@ func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token
 	case errors.Is(err, publickeys.ErrUnknown):
 		return workload.Claims{}, errNotGranted
 	case errors.Is(err, publickeys.ErrBusy):
-		return workload.Claims{}, problem.Unavailable(fmt.Errorf("%w exchange tokens: %w", models.ErrBusy, err))
+		return workload.Claims{}, problem.Unavailable(fmt.Errorf("%w exchange tokens: %w", value.ErrBusy, err))
 	case err != nil:
 		return workload.Claims{}, err
 	}
@@ -326,7 +327,7 @@ func readExchange(c *gin.Context) (keyID uuid.UUID, token *workload.Token, err e
 	case len(form.Get("subject_token")) > workload.MaxToken:
 		return uuid.Nil, nil, problem.PayloadTooLarge(workload.MaxToken)
 	}
-	keyID, ok := models.ParseID(form.Get("client_id"))
+	keyID, ok := value.ParseID(form.Get("client_id"))
 	token, err = workload.Parse(form.Get("subject_token"))
 	if !ok || err != nil {
 		return uuid.Nil, nil, errNotGranted

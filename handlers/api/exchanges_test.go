@@ -21,6 +21,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -566,7 +567,7 @@ func TestExchangeFromAnotherNetwork(t *testing.T) {
 	t.Parallel()
 	e := newExchangeService(t, modelstest.SQLiteURL(t))
 	key := e.trusting(e.rule())
-	networks := modelstest.Value(models.ParseNetworks([]string{"198.51.100.0/24"}))(t)
+	networks := modelstest.Value(value.ParseNetworks([]string{"198.51.100.0/24"}))(t)
 	modelstest.Value(e.store.Keys.Restrict(t.Context(), key.AccountID, key.ID, "", models.Restrictions{Networks: networks}, "", models.Operator()))(t)
 	response, body := e.exchange(exchangeForm(key.ID.String(), e.issuer.Token(e.job())))
 	if response.Is(http.StatusBadRequest); body.Error != "invalid_grant" {

@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/models/widget"
 )
 
@@ -55,7 +56,7 @@ func (w *widgetTokens) introspect(c *gin.Context, caller models.Principal) error
 // introspectAccess is introspect for an access token of the caller's account.
 func (w *widgetTokens) introspectAccess(ctx context.Context, c *gin.Context, claims widget.AccessClaims) error {
 	err := w.Store.API.CheckAccess(ctx, claims)
-	if _, inactive := tokenProblem(err); inactive || errors.Is(err, models.ErrTrustChanged) {
+	if _, inactive := tokenProblem(err); inactive || errors.Is(err, value.ErrTrustChanged) {
 		return send(c, http.StatusOK, introspectionBody{}, nil)
 	}
 	return send(c, http.StatusOK, accessIntrospectionBody{Active: true, AccessClaims: &claims}, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -107,8 +108,8 @@ func (cs *customers) showKey(c *gin.Context, caller models.Principal) error {
 		key, used, err = cs.Store.API.Key(ctx, caller)
 		return key, err
 	})
-	if errors.Is(err, models.ErrKeyNotFound) {
-		err = models.ErrKeyUnknown
+	if errors.Is(err, value.ErrKeyNotFound) {
+		err = value.ErrKeyUnknown
 	}
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 )
 
 const (
@@ -56,7 +57,7 @@ func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), e
 	switch {
 	case tooLarge:
 		err = problem.PayloadTooLarge(held.limit)
-	case err != nil && !errors.Is(err, models.ErrBusy):
+	case err != nil && !errors.Is(err, value.ErrBusy):
 		err = problem.InvalidRequest("The request body is incomplete.")
 	}
 	return body, reader.release, err
@@ -156,7 +157,7 @@ type heldReader struct {
 	ended   bool // for others
 }
 
-var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked keys", models.ErrBusy))
+var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked keys", value.ErrBusy))
 
 // Read implements [io.Reader].
 func (r *heldReader) Read(p []byte) (int, error) {

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 )
 
 // limits are the limits of the calls of a key or an account; null: none.
@@ -16,7 +16,7 @@ type limits struct {
 	MinutesPerMonth *int64 `json:"minutesPerMonth"`
 }
 
-func newLimits(l models.Limits) limits {
+func newLimits(l value.Limits) limits {
 	set := func(value int64) *int64 {
 		if value == 0 {
 			return nil
@@ -28,7 +28,7 @@ func newLimits(l models.Limits) limits {
 
 // limits returns the field limits, or nil if it is missing. Null, and a field that is missing or
 // null, mean no limit.
-func (o *object) limits() *models.Limits {
+func (o *object) limits() *value.Limits {
 	if !o.has("limits") {
 		return nil
 	}
@@ -46,8 +46,8 @@ func (o *object) limits() *models.Limits {
 		}
 		return int64(n)
 	}
-	l := models.Limits{Calls: limit("calls"), MinutesPerCall: limit("minutesPerCall"), MinutesPerMonth: limit("minutesPerMonth")}
-	if err := models.CheckLimits(l); err != nil {
+	l := value.Limits{Calls: limit("calls"), MinutesPerCall: limit("minutesPerCall"), MinutesPerMonth: limit("minutesPerMonth")}
+	if err := value.CheckLimits(l); err != nil {
 		o.refuse(problem.From(err).Message)
 	}
 	return &l

@@ -21,6 +21,7 @@ import (
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestDescriptionIsValidOpenAPI31(t *testing.T) {
@@ -103,10 +104,10 @@ func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 	for response, sent := range map[string]problem.Problem{
 		"AgentNotAllowed":    problem.AgentNotAllowed(),
-		"AddressNotAllowed":  problem.From(models.ErrAddressNotAllowed),
-		"AgentNotFound":      problem.From(models.ErrAgentNotFound),
-		"AccountNotFound":    problem.From(models.ErrAccountNotFound),
-		"KeyNotFound":        problem.From(models.ErrKeyNotFound),
+		"AddressNotAllowed":  problem.From(value.ErrAddressNotAllowed),
+		"AgentNotFound":      problem.From(value.ErrAgentNotFound),
+		"AccountNotFound":    problem.From(value.ErrAccountNotFound),
+		"KeyNotFound":        problem.From(value.ErrKeyNotFound),
 		"NotFound":           problem.NotFound(),
 		"MethodNotAllowed":   problem.MethodNotAllowed(),
 		"PayloadTooLarge":    problem.PayloadTooLarge(16 << 10),

@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 )
 
 const (
@@ -48,20 +49,20 @@ func (o *operators) handle(h handler) gin.HandlerFunc {
 // operatorError replaces an error whose status in the operator API differs from the usual one, and
 // returns any other as it is.
 func operatorError(err error) error {
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return problem.InvalidRequest(invalid.Message)
 	}
 	for _, row := range []struct {
 		err     error
 		problem problem.Problem
 	}{
-		{models.ErrKeyMissingPrefix, problem.InvalidRequest("The field key is not an API key: API keys begin with nas_.")},
-		{models.ErrKeyMalformed, problem.InvalidRequest("The field key is incomplete or mistyped. Copy the whole key again.")},
-		{models.ErrEmailTaken, problem.Conflict("A user with this email already exists.")},
-		{models.ErrSignInDisabled, problem.Conflict("The user or the account is disabled.")},
-		{models.ErrAccountEnabled, problem.Conflict("The account is not disabled. Disable it first.")},
-		{models.ErrKeyLimit, problem.Conflict(problem.From(models.ErrKeyLimit).Message)},
-		{models.ErrAgentLimit, problem.Conflict(problem.From(models.ErrAgentLimit).Message)},
+		{value.ErrKeyMissingPrefix, problem.InvalidRequest("The field key is not an API key: API keys begin with nas_.")},
+		{value.ErrKeyMalformed, problem.InvalidRequest("The field key is incomplete or mistyped. Copy the whole key again.")},
+		{value.ErrEmailTaken, problem.Conflict("A user with this email already exists.")},
+		{value.ErrSignInDisabled, problem.Conflict("The user or the account is disabled.")},
+		{value.ErrAccountEnabled, problem.Conflict("The account is not disabled. Disable it first.")},
+		{value.ErrKeyLimit, problem.Conflict(problem.From(value.ErrKeyLimit).Message)},
+		{value.ErrAgentLimit, problem.Conflict(problem.From(value.ErrAgentLimit).Message)},
 	} {
 		if errors.Is(err, row.err) {
 			return row.problem
@@ -70,12 +71,12 @@ func operatorError(err error) error {
 	return err
 }
 
-// accountID returns the id of the account in the path, or [models.ErrAccountNotFound] if it is
+// accountID returns the id of the account in the path, or [value.ErrAccountNotFound] if it is
 // malformed.
 func accountID(c *gin.Context) (uuid.UUID, error) {
-	id, ok := models.ParseID(c.Param("account"))
+	id, ok := value.ParseID(c.Param("account"))
 	if !ok {
-		return uuid.Nil, models.ErrAccountNotFound
+		return uuid.Nil, value.ErrAccountNotFound
 	}
 	return id, nil
 }
@@ -91,7 +92,7 @@ func accountAnd(c *gin.Context, name string) (account, id uuid.UUID, err error) 
 
 // pathID returns an id in the path, or a 400.
 func pathID(c *gin.Context, name string) (uuid.UUID, error) {
-	id, ok := models.ParseID(c.Param(name))
+	id, ok := value.ParseID(c.Param(name))
 	if !ok || id == uuid.Nil {
 		return uuid.Nil, problem.InvalidRequest("The " + name + " id in the path is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
 	}
@@ -99,16 +100,16 @@ func pathID(c *gin.Context, name string) (uuid.UUID, error) {
 }
 
 // listOf returns a page of a list of the account in the path, such as its users. It returns
-// [models.ErrAccountNotFound] if the account does not exist.
+// [value.ErrAccountNotFound] if the account does not exist.
 func listOf[T any](
-	o *operators, c *gin.Context, list func(context.Context, uuid.UUID, models.Page) (models.List[T], error),
-) (models.List[T], error) {
+	o *operators, c *gin.Context, list func(context.Context, uuid.UUID, value.Page) (value.List[T], error),
+) (value.List[T], error) {
 	page, pageErr := readPage(c, operatorPage, maxOperatorPage)
 	id, err := accountID(c)
 	if err := cmp.Or(pageErr, err); err != nil {
-		return models.List[T]{}, err
+		return value.List[T]{}, err
 	}
-	return query(o.site, c, 0, func(ctx context.Context) (found models.List[T], err error) {
+	return query(o.site, c, 0, func(ctx context.Context) (found value.List[T], err error) {
 		if _, err := o.Store.Accounts.Find(ctx, id); err != nil {
 			return found, err
 		}

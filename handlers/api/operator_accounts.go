@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // Account is an account in the operator API and in the output of commands.
@@ -36,7 +37,7 @@ func (o *operators) listAccounts(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	accounts, err := query(o.site, c, 0, func(ctx context.Context) (models.List[models.Account], error) {
+	accounts, err := query(o.site, c, 0, func(ctx context.Context) (value.List[models.Account], error) {
 		return o.Store.Accounts.List(ctx, page)
 	})
 	return send(c, http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next}, err)
@@ -80,7 +81,7 @@ func (o *operators) eraseAccount(c *gin.Context) error {
 	_, err = query(o.site, c, 0, func(ctx context.Context) (_ struct{}, err error) {
 		return struct{}{}, o.Store.Erasures.BeginAccount(ctx, id)
 	})
-	if err != nil && !errors.Is(err, models.ErrAccountNotFound) {
+	if err != nil && !errors.Is(err, value.ErrAccountNotFound) {
 		return err
 	}
 	o.Store.Erasures.FinishSoon()

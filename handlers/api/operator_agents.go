@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // listAgents returns a page of an account's agents, by name.
@@ -35,7 +36,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 
 // removeAgent removes an agent, if it exists.
 func (o *operators) removeAgent(c *gin.Context) error {
-	return o.remove(c, "agent", models.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
+	return o.remove(c, "agent", value.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
 		_, err := o.Store.Agents.Remove(ctx, account, id, models.Operator())
 		return err
 	})

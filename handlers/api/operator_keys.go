@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/models/workload"
 )
 
@@ -102,7 +103,7 @@ func (o *object) restrict() func(*models.Restrictions) {
 		var networks []netip.Prefix
 		if texts := o.texts("networks"); o.fields["networks"] != nil {
 			var err error
-			if networks, err = models.ParseNetworks(texts); err != nil || networks == nil {
+			if networks, err = value.ParseNetworks(texts); err != nil || networks == nil {
 				o.refuse("The field networks is neither null nor a list of 1 to 20 addresses and networks.")
 			}
 		}
@@ -127,7 +128,7 @@ func (o *object) agents() []uuid.UUID {
 	agents := make([]uuid.UUID, len(texts))
 	for i, text := range texts {
 		var ok bool
-		if agents[i], ok = models.ParseID(text); !ok {
+		if agents[i], ok = value.ParseID(text); !ok {
 			o.refuse("The field agents has a text that is not a UUID of 36 characters.")
 		}
 	}
@@ -188,7 +189,7 @@ func (o *operators) revokeKey(c *gin.Context) error {
 		return o.Store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, models.Operator())
 	})
 	endedAt := key.RevokedAt
-	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
 		err = nil
 		if endedAt == nil {
 			endedAt = key.ExpiresAt

@@ -12,6 +12,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 )
 
 // User is a user in the operator API and in the output of commands.
@@ -101,13 +102,13 @@ func (o *operators) removeUser(c *gin.Context) error {
 		if len(values) > 1 || values[0] != "true" {
 			return problem.InvalidRequest("The query parameter erase is not true.")
 		}
-		err := o.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
+		err := o.remove(c, "user", value.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
 			return o.Store.Erasures.BeginUser(ctx, account, id, models.Operator())
 		})
 		o.Store.Erasures.FinishSoon()
 		return err
 	}
-	return o.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
+	return o.remove(c, "user", value.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
 		return o.Store.People.Remove(ctx, account, id, models.Operator())
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 )
 
 const (
@@ -109,7 +110,7 @@ func (q *reportQuery) id(name string) uuid.UUID {
 	if text == "" {
 		return uuid.Nil
 	}
-	id, ok := models.ParseID(text)
+	id, ok := value.ParseID(text)
 	if !ok || id == uuid.Nil {
 		q.refuse(name, "a UUID of 36 characters")
 	}

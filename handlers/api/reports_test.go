@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // reportsKey generates a key for reports in the customer's account.
@@ -168,12 +169,12 @@ func TestUsageReport(t *testing.T) {
 	eachChanged(t, withVector, func(t *testing.T, s *service, c customer) {
 		reports, other := s.reportsKey(c), s.customer()
 		now := s.clock.Now().UTC().Truncate(time.Second)
-		today, before := now.Truncate(models.Day), now.Truncate(models.Day).Add(-3*models.Day)
+		today, before := now.Truncate(value.Day), now.Truncate(value.Day).Add(-3*value.Day)
 		s.store.Keys.AddUsage(c.key, models.Source{}, before.Add(time.Hour), 5, 2)
 		s.store.Keys.AddUsage(other.key, models.Source{}, before.Add(time.Hour), 50, 20)
 		for i, total := range []string{"0, 0", "1, 30", "0, 60"} {
 			modelstest.Exec(t, s.database, fmt.Sprintf("INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES ('%s', '%s 00:00:00+00:00', %s)",
-				c.key.ID, before.Add(time.Duration(i-1)*models.Day).Format(time.DateOnly), total))
+				c.key.ID, before.Add(time.Duration(i-1)*value.Day).Format(time.DateOnly), total))
 		}
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 		type day struct {
@@ -192,7 +193,7 @@ func TestUsageReport(t *testing.T) {
 		s.get("/api/usage?keyId="+c.key.ID.String(), bearer(reports)).is(http.StatusOK).into(&list)
 		want := []day{
 			{before.Format(time.DateOnly), c.key.ID, 5, 2, 1, 30},
-			{before.Add(models.Day).Format(time.DateOnly), c.key.ID, 0, 0, 0, 60},
+			{before.Add(value.Day).Format(time.DateOnly), c.key.ID, 0, 0, 0, 60},
 			{today.Format(time.DateOnly), c.key.ID, 1, 0, 0, 0},
 		}
 		if !slices.Equal(list.Usage, want) {

@@ -19,7 +19,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 )
 
 // maxBody is the largest request body, in bytes.
@@ -149,7 +149,7 @@ func (o *object) text(name string) string {
 
 // id returns a field that must be a UUID.
 func (o *object) id(name string) uuid.UUID {
-	id, ok := models.ParseID(o.text(name))
+	id, ok := value.ParseID(o.text(name))
 	if !ok {
 		o.refuse("The field " + name + " is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
 	}
@@ -185,8 +185,8 @@ func parseTime(text string) (time.Time, error) {
 
 // readPage returns the page that the query parameters limit and after select, or a 400 if one of
 // them is invalid or repeated. Without the parameter, the limit is fallback. The maximum is most.
-func readPage(c *gin.Context, fallback, most int) (models.Page, error) {
-	page := models.Page{Limit: fallback}
+func readPage(c *gin.Context, fallback, most int) (value.Page, error) {
+	page := value.Page{Limit: fallback}
 	query := c.Request.URL.RawQuery
 	if values := queryValues(query, "limit"); len(values) > 0 {
 		limit, err := strconv.Atoi(values[0])
@@ -196,7 +196,7 @@ func readPage(c *gin.Context, fallback, most int) (models.Page, error) {
 		page.Limit = limit
 	}
 	if values := queryValues(query, "after"); len(values) > 0 {
-		id, ok := models.ParseID(values[0])
+		id, ok := value.ParseID(values[0])
 		if len(values) > 1 || !ok || id == uuid.Nil {
 			return page, problem.InvalidRequest("The query parameter after is not an id. Send the value of next from the previous page.")
 		}

@@ -12,8 +12,8 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/handlers/publickeys"
-	"portal/models"
 	"portal/models/keyset"
+	"portal/models/value"
 )
 
 // The headers of a report of GitHub's secret scanning.
@@ -63,7 +63,7 @@ func (s *scanner) key(c *gin.Context, id string) (*ecdsa.PublicKey, error) {
 	case errors.Is(err, publickeys.ErrUnknown):
 		return nil, problem.InvalidRequest("GitHub has no public key with this identifier.")
 	case err != nil:
-		return nil, problem.Unavailable(fmt.Errorf("%w report leaked keys: %w", models.ErrBusy, err))
+		return nil, problem.Unavailable(fmt.Errorf("%w report leaked keys: %w", value.ErrBusy, err))
 	}
 	return key, nil
 }

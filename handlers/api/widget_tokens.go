@@ -19,6 +19,7 @@ import (
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/livekit"
+	"portal/models/value"
 	"portal/models/widget"
 )
 
@@ -88,7 +89,7 @@ func (w *widgetTokens) appendTokenResponse(b []byte, grant widget.Grant) ([]byte
 		return nil, err
 	}
 	if claims.ExpiresAt <= claims.IssuedAt { // the last second of the key
-		return nil, &models.KeyExpiredError{At: grant.Until}
+		return nil, &value.KeyExpiredError{At: grant.Until}
 	}
 	b = strconv.AppendInt(append(b, beforeLifetime...), claims.ExpiresAt-claims.IssuedAt, 10)
 	if w.LiveKit != nil {
@@ -242,17 +243,17 @@ var tokenProblems = []struct {
 		"The widget token has expired. Request a new one.")},
 	{widget.ErrInvalid, problem.Unauthorized(problem.ReasonTokenInvalid,
 		"The widget token is malformed or was not issued by this service. Request a new one.")},
-	{models.ErrKeyRevoked, problem.Unauthorized(problem.ReasonTokenRevoked,
+	{value.ErrKeyRevoked, problem.Unauthorized(problem.ReasonTokenRevoked,
 		"The API key of the widget token has been revoked. Request a new token with an active key.")},
-	{models.ErrKeyExpired, problem.Unauthorized(problem.ReasonTokenExpired,
+	{value.ErrKeyExpired, problem.Unauthorized(problem.ReasonTokenExpired,
 		"The API key of the widget token has expired. Request a new token with an active key.")},
-	{models.ErrAgentNotAllowed, problem.Unauthorized(problem.ReasonAgent,
+	{value.ErrAgentNotAllowed, problem.Unauthorized(problem.ReasonAgent,
 		"The API key of the widget token no longer reaches its agent. Request a token for another agent.")},
-	{models.ErrAgentPaused, problem.Unauthorized(problem.ReasonAgentPaused,
+	{value.ErrAgentPaused, problem.Unauthorized(problem.ReasonAgentPaused,
 		"The agent of the widget token is paused. Request a token for another agent, or try again once it is resumed.")},
-	{models.ErrAccountDisabled, problem.Unauthorized(problem.ReasonAccountDisabled,
+	{value.ErrAccountDisabled, problem.Unauthorized(problem.ReasonAccountDisabled,
 		"The account of the widget token is disabled. Contact the operator.")},
-	{models.ErrAgentNotFound, problem.Unauthorized(problem.ReasonAgent,
+	{value.ErrAgentNotFound, problem.Unauthorized(problem.ReasonAgent,
 		"The agent of the widget token has been removed. Request a token for another agent.")},
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"portal/handlers/brand"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -113,7 +114,7 @@ func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Dura
 		switch {
 		case undelivered && failed.stage == "connect":
 			return m.pause
-		case errors.Is(err, models.ErrNoMail):
+		case errors.Is(err, value.ErrNoMail):
 			return m.poll
 		case err != nil && !undelivered && ctx.Err() == nil:
 			m.Logger.ErrorContext(ctx, "cannot use the outbox", slog.Any("cause", err))
@@ -124,7 +125,7 @@ func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Dura
 }
 
 // sendNext claims a mail and sends it. When abandon is closed, it returns even if the server has
-// not responded. The error may be [models.ErrNoMail], a *deliveryError or an error of the store.
+// not responded. The error may be [value.ErrNoMail], a *deliveryError or an error of the store.
 func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	claiming, cancel := context.WithTimeout(ctx, m.Store.Timeout())
 	defer cancel()
@@ -214,7 +215,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	if err := message.FromFormat(m.From.Name, m.From.Address); err != nil {
 		return nil, errors.New("the address of the sender is invalid")
 	}
-	if err := message.To((&mail.Address{Address: models.MailAddress(queued.Recipient)}).String()); err != nil {
+	if err := message.To((&mail.Address{Address: value.MailAddress(queued.Recipient)}).String()); err != nil {
 		return nil, errors.New("the address of the recipient is invalid")
 	}
 	_, domain, _ := strings.Cut(m.From.Address, "@")

@@ -15,6 +15,7 @@ import (
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 const password = "correct horse battery staple"
@@ -242,11 +243,11 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 			return "Label: prod <1>\nKey: " + key.Masked() + "\nExpires: " + expiresAt.Format("2 Jan 2006, 15:04:05 UTC")
 		}
 		// PostgreSQL has a clock of its own.
-		tomorrow := time.Now().UTC().Add(models.Day).Truncate(time.Second)
-		s.clock.Advance(tomorrow.Sub(s.clock.Now()) - 2*models.Day)
-		first, later := generate(tomorrow), tomorrow.Add(2*models.Day)
+		tomorrow := time.Now().UTC().Add(value.Day).Truncate(time.Second)
+		s.clock.Advance(tomorrow.Sub(s.clock.Now()) - 2*value.Day)
+		first, later := generate(tomorrow), tomorrow.Add(2*value.Day)
 		both := []string{generate(later), generate(later.Add(time.Minute))}
-		s.clock.Advance(models.Day)
+		s.clock.Advance(value.Day)
 		modelstest.Must(t, s.Outbox.WarnOfExpiry(t.Context()))
 		s.run(t, s.Store, server.URL())
 		mail := server.Await(4)[3]
@@ -254,7 +255,7 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 			!strings.Contains(unescape(mail.HTML), "An API key of the account Acme <Ltd> expires soon") {
 			t.Errorf("%s\n%s", mail.Subject, mail.Text)
 		}
-		s.clock.Advance(2 * models.Day)
+		s.clock.Advance(2 * value.Day)
 		modelstest.Must(t, s.Outbox.WarnOfExpiry(t.Context()))
 		mail = server.Await(5)[4]
 		if mail.Subject != "2 API keys expire soon – Voice Portal" || !strings.Contains(mail.Text, "\n\n"+both[0]+"\n\n"+both[1]+"\n\n") {

@@ -23,7 +23,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"portal/models"
+	"portal/models/value"
 )
 
 // stepTimeout limits the dial and each mail on its connection, and is shorter than the lease of a
@@ -108,12 +108,12 @@ func isLoopback(host string) bool {
 
 // ParseSender parses the address of the sender, with or without a name. The returned one has its
 // domain in ASCII.
-func ParseSender(value string) (*mail.Address, error) {
-	sender, err := mail.ParseAddress(value)
+func ParseSender(text string) (*mail.Address, error) {
+	sender, err := mail.ParseAddress(text)
 	if err != nil {
 		return nil, errors.New("invalid email address; use portal@example.com or Portal <portal@example.com>")
 	}
-	sender.Address = models.MailAddress(sender.Address)
+	sender.Address = value.MailAddress(sender.Address)
 	return sender, nil
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 )
 
 // refusedBusy reports whether a request was refused because there were too many others.
 func refusedBusy(c *gin.Context) bool {
 	cause := c.Errors.Last()
-	return cause != nil && errors.Is(cause.Err, models.ErrBusy)
+	return cause != nil && errors.Is(cause.Err, value.ErrBusy)
 }
 
-var errBusy = fmt.Errorf("%w use the database", models.ErrBusy)
+var errBusy = fmt.Errorf("%w use the database", value.ErrBusy)
 
 // Slots limits how many requests use the database at the same time. A slot must not be held while a
 // client sends its body or receives its response.

@@ -9,6 +9,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -99,7 +100,7 @@ func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, err
 	session := sessionFrom(c)
 	form := templates.IdentityForm{Provider: p.oidc.Name(), Decides: p.oidc.DecidesAccess()}
 	found, err := p.credentials.FindIdentity(c.Request.Context(), session.AccountID, session.UserID, p.oidc.Issuer())
-	if errors.Is(err, models.ErrIdentityNotFound) {
+	if errors.Is(err, value.ErrIdentityNotFound) {
 		return form, nil
 	}
 	form.Connected, form.Email = err == nil, found.Email
@@ -169,7 +170,7 @@ func (p *accountPages) newOthersRevocation(c *gin.Context) error {
 func (p *accountPages) revokeSession(c *gin.Context) error {
 	session := sessionFrom(c)
 	err := p.Store.Sessions.Revoke(c.Request.Context(), session.AccountID, session.UserID, idOf(c), actorOf(c))
-	if errors.Is(err, models.ErrSessionNotFound) {
+	if errors.Is(err, value.ErrSessionNotFound) {
 		// A 401 would mean that the session of this request has ended.
 		return problem.Problem{
 			Status: http.StatusNotFound, Code: problem.CodeNotFound,

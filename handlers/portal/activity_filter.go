@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -82,7 +83,7 @@ func newActivityView(parameters url.Values) (activityView, error) {
 	}
 	view.From = day(paramFrom, paramFromOffset, 0)
 	view.Until = day(paramUntil, paramUntilOffset, 1)
-	view.Search = models.ReadSearch(parameters.Get(paramSearch))
+	view.Search = value.ReadSearch(parameters.Get(paramSearch))
 	set(paramSearch, view.Search)
 	return view, nil
 }
@@ -125,12 +126,12 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 	if err != nil {
 		return filter, err
 	}
-	revoked, err := p.keys.Revoked(ctx, account, models.Page{Limit: revokedPerPage})
+	revoked, err := p.keys.Revoked(ctx, account, value.Page{Limit: revokedPerPage})
 	if err != nil {
 		return filter, err
 	}
 	keys = append(keys, revoked.Items...)
-	people, err := p.people.List(ctx, account, models.Page{Limit: peoplePerPage})
+	people, err := p.people.List(ctx, account, value.Page{Limit: peoplePerPage})
 	if err != nil {
 		return filter, err
 	}

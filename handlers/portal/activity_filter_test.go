@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestActivityFilter(t *testing.T) {
@@ -161,7 +162,7 @@ func TestActivityOfOneActor(t *testing.T) {
 			}
 			recorded = len(refusals)
 		}
-		users, err := s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 1})
+		users, err := s.store.People.List(t.Context(), c.account.ID, value.Page{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

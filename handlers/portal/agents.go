@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -67,7 +68,7 @@ func (p *agentPages) rename(c *gin.Context) error {
 	}
 	name := c.PostForm("name")
 	renamed, err := p.agents.Rename(c.Request.Context(), agent.AccountID, agent.ID, name, actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return p.askName(c, agent, http.StatusUnprocessableEntity, templates.Rename{Name: name, Problem: invalid.Message})
 	}
 	if err != nil {
@@ -93,14 +94,14 @@ func (p *agentPages) create(c *gin.Context) error {
 	formID, _ := parseID(c.PostForm("form_id"))
 	agent, err := p.agents.Create(c.Request.Context(), sessionFrom(c).AccountID,
 		models.NewAgent{Name: name, FormID: formID}, actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return p.refuse(c, http.StatusUnprocessableEntity, name, invalid.Message)
 	}
-	if errors.Is(err, models.ErrAgentRemoved) {
+	if errors.Is(err, value.ErrAgentRemoved) {
 		return p.refuse(c, http.StatusConflict, name,
 			"This form has already created an agent with this name, which was removed. To create another one, press Create agent again.")
 	}
-	if errors.Is(err, models.ErrAgentLimit) {
+	if errors.Is(err, value.ErrAgentLimit) {
 		return p.refuse(c, http.StatusUnprocessableEntity, name, problem.From(err).Message)
 	}
 	if err != nil {
@@ -137,7 +138,7 @@ func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templa
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
-	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: after, Limit: agentsPerPage})
+	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{After: after, Limit: agentsPerPage})
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
@@ -230,7 +231,7 @@ func (p *agentPages) createRemoval(c *gin.Context) error {
 
 // showIntegration shows how to use a key with an agent: the one in the query string, or the first.
 func (p *agentPages) showIntegration(c *gin.Context) error {
-	list, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
+	list, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: value.MaxAgents})
 	if err != nil {
 		return err
 	}

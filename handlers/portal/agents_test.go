@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestPageOfAgentsListsNamesAndIDs(t *testing.T) {
@@ -51,7 +52,7 @@ func TestFormOfARemovedAgentIsShownAgainWithANewID(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		form := url.Values{"name": {"Front desk"}, "form_id": {c.get("/agents").formID()}}
 		v.post("/agents", form)
-		agents, err := c.store.Agents.List(t.Context(), c.account.ID, models.Page{Limit: 10})
+		agents, err := c.store.Agents.List(t.Context(), c.account.ID, value.Page{Limit: 10})
 		if err != nil || len(agents.Items) != 1 {
 			t.Fatal(agents, err)
 		}
@@ -112,7 +113,7 @@ func TestRemovingAnAgentNeedsAConfirmation(t *testing.T) {
 			done = c.get(done.header.Get("Location"))
 		}
 		done.is(http.StatusOK).says("was removed", "No agents yet")
-		if agents, err := c.store.Agents.List(context.Background(), c.account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
+		if agents, err := c.store.Agents.List(context.Background(), c.account.ID, value.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
 			t.Errorf("%d agents are left, %v", len(agents.Items), err)
 		}
 		c.post(path+"/removal", nil).is(http.StatusNotFound)
@@ -142,7 +143,7 @@ func TestRemovalSaysWhenTheAgentWasLastUsed(t *testing.T) {
 
 func TestAgentLimitIsExplained(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
-		agents := make([]models.Agent, models.MaxAgents)
+		agents := make([]models.Agent, value.MaxAgents)
 		for i := range agents {
 			agents[i] = models.Agent{ID: uuid.New(), AccountID: c.account.ID, Name: "Reception", CreatedAt: time.Now()}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -159,7 +160,7 @@ func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.C
 	if page.Used, err = p.calls.Used(ctx, account, uuid.Nil); err != nil {
 		return page, err
 	}
-	agents, err := p.agents.List(ctx, account, models.Page{Limit: models.MaxAgents})
+	agents, err := p.agents.List(ctx, account, value.Page{Limit: value.MaxAgents})
 	if err != nil {
 		return page, err
 	}
@@ -167,7 +168,7 @@ func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.C
 	if page.Keys, err = p.keys.Active(ctx, account); err != nil {
 		return page, err
 	}
-	revoked, err := p.keys.Revoked(ctx, account, models.Page{Limit: revokedPerPage})
+	revoked, err := p.keys.Revoked(ctx, account, value.Page{Limit: revokedPerPage})
 	if err != nil {
 		return page, err
 	}

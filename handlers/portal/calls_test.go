@@ -14,6 +14,7 @@ import (
 	"portal/models"
 	"portal/models/livekit"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // call reports a call that began so long ago. If it lasted zero seconds, it goes on.
@@ -51,7 +52,7 @@ func TestCallsAreListedFilteredAndExported(t *testing.T) {
 		c.call(front, key, 2*time.Hour, 64*time.Minute+12*time.Second)
 		c.call(back, other, 10*time.Second, 0)
 		stranger.call(stranger.agent("Foreign"), stranger.key("foreign"), time.Minute, 0)
-		modelstest.Value(s.store.Accounts.SetLimits(t.Context(), c.account.ID, models.Limits{Calls: 5, MinutesPerMonth: 1000}, models.Operator()))(t)
+		modelstest.Value(s.store.Accounts.SetLimits(t.Context(), c.account.ID, value.Limits{Calls: 5, MinutesPerMonth: 1000}, models.Operator()))(t)
 
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
@@ -196,7 +197,7 @@ func TestLimitsOfAKey(t *testing.T) {
 		c.get("/api-keys/" + key.ID.String()).is(http.StatusOK).says("1 of 5 calls, 0 of 1,000 minutes")
 		// A form without the fields changes nothing.
 		c.post(path, url.Values{"note": {"only the note"}}).redirects("/api-keys#menu-" + key.ID.String())
-		if found := modelstest.Value(s.store.Keys.Find(t.Context(), c.account.ID, key.ID))(t); found.Limits != (models.Limits{Calls: 5, MinutesPerMonth: 1000}) {
+		if found := modelstest.Value(s.store.Keys.Find(t.Context(), c.account.ID, key.ID))(t); found.Limits != (value.Limits{Calls: 5, MinutesPerMonth: 1000}) {
 			t.Errorf("limits: %s", found.Limits)
 		}
 	})

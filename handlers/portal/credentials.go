@@ -6,14 +6,14 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
 // requestEmailChange sends a link to the new email. Because it waits in the queue for password
 // hashing, it sets its own deadlines.
 func (p *accountPages) requestEmailChange(c *gin.Context) error {
-	session, email := sessionFrom(c), models.ReadEmail(c.PostForm("email"))
+	session, email := sessionFrom(c), value.ReadEmail(c.PostForm("email"))
 	err := p.credentials.RequestEmailChange(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
 	if err != nil {
 		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
@@ -41,7 +41,7 @@ func (p *accountPages) emailAsked(c *gin.Context, notice string) error {
 func (p *accountPages) resendEmailChange(c *gin.Context) error {
 	email, sent, err := p.credentials.ResendEmailChange(c.Request.Context(), sessionFrom(c))
 	switch {
-	case errors.Is(err, models.ErrNoEmailChange):
+	case errors.Is(err, value.ErrNoEmailChange):
 		return p.emailAsked(c, "The link has been used or has expired. Enter the new email again.")
 	case err != nil:
 		return err
@@ -67,13 +67,13 @@ func (p *accountPages) refuseEmail(c *gin.Context, email string, err error) erro
 		return formErr
 	}
 	form.Open, form.New = true, email
-	if refusal, ok := refusalOf(c, err, models.ErrSignInTooOld); ok {
+	if refusal, ok := refusalOf(c, err, value.ErrSignInTooOld); ok {
 		form.Problem = refusal.Message
 	}
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		form.NewProblem = invalid.Message
 	}
-	switch wrong := errors.Is(err, models.ErrWrongCredentials); {
+	switch wrong := errors.Is(err, value.ErrWrongCredentials); {
 	// A concurrent request has changed the email or set a password.
 	case wrong && form.NoPassword:
 		form.Problem = "Your email or password has just been changed. Reload the page, then try again."
@@ -109,17 +109,17 @@ func (p *accountPages) changePassword(c *gin.Context) error {
 // input, it returns err.
 func (p *accountPages) refusePassword(c *gin.Context, err error) error {
 	form := passwordForm(c)
-	if refusal, ok := refusalOf(c, err, models.ErrSignInTooOld); ok {
+	if refusal, ok := refusalOf(c, err, value.ErrSignInTooOld); ok {
 		form.Problem = refusal.Message
 	}
-	switch wrong := errors.Is(err, models.ErrWrongCredentials); {
+	switch wrong := errors.Is(err, value.ErrWrongCredentials); {
 	case wrong && form.NoPassword:
 		form.NoPassword = false // a concurrent request has set one
 		form.Problem = "Your password has already been set. To change it, enter it as the current password."
 	case wrong:
 		form.CurrentProblem = "The current password is incorrect."
 	}
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		form.NewProblem = invalid.Message
 	}
 	if form.Problem == "" && form.CurrentProblem == "" && form.NewProblem == "" {

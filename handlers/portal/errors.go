@@ -10,7 +10,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -55,7 +55,7 @@ var errorMessages = map[string]string{
 // refusalOf returns the problem that a form explains beside its fields, if err is one of these
 // errors or a limit of sign-ins, whose response says when to try again.
 func refusalOf(c *gin.Context, err error, explained ...error) (problem.Problem, bool) {
-	_, limited := errors.AsType[*models.SignInLimitError](err)
+	_, limited := errors.AsType[*value.SignInLimitError](err)
 	if !limited && !slices.ContainsFunc(explained, func(one error) bool { return errors.Is(err, one) }) {
 		return problem.Problem{}, false
 	}

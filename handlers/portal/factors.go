@@ -7,7 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"rsc.io/qr"
 
-	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -38,7 +38,7 @@ func (p *accountPages) startTOTP(c *gin.Context) error {
 // enableTOTP turns two-step verification on and shows the recovery codes, once.
 func (p *accountPages) enableTOTP(c *gin.Context) error {
 	codes, err := p.credentials.EnableTOTP(c.Request.Context(), sessionFrom(c), c.PostForm("code"), actorOf(c))
-	if refusal, ok := refusalOf(c, err, models.ErrWrongCode); ok {
+	if refusal, ok := refusalOf(c, err, value.ErrWrongCode); ok {
 		page := templates.TOTPPage{Problem: refusal.Message}
 		return p.reply(c, reply{status: refusal.Status, fragment: page, page: present(page)})
 	}
@@ -92,7 +92,7 @@ func (p *accountPages) refuseLastApp(c *gin.Context) error {
 // disableTOTP turns two-step verification off.
 func (p *accountPages) disableTOTP(c *gin.Context) error {
 	err := p.credentials.DisableTOTP(c.Request.Context(), sessionFrom(c), actorOf(c))
-	if errors.Is(err, models.ErrLastFactor) {
+	if errors.Is(err, value.ErrLastFactor) {
 		return p.refuseLastApp(c)
 	}
 	if err != nil {
@@ -105,9 +105,9 @@ func (p *accountPages) disableTOTP(c *gin.Context) error {
 // change. If err has another cause, it returns err.
 func (p *accountPages) totpUnchanged(c *gin.Context, err error) error {
 	switch {
-	case errors.Is(err, models.ErrTOTPOn):
+	case errors.Is(err, value.ErrTOTPOn):
 		return p.redirectWith(c, accountPath, "Two-step verification is already on.")
-	case errors.Is(err, models.ErrTOTPOff):
+	case errors.Is(err, value.ErrTOTPOff):
 		return p.redirectWith(c, accountPath, "Two-step verification is off. Set it up again.")
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -132,7 +133,7 @@ func (s *site) removedFrom(c *gin.Context) string {
 // requireOwner refuses the requests of members. It must run after requireSession.
 func (s *site) requireOwner(c *gin.Context) {
 	if !owns(sessionFrom(c)) {
-		s.Render(c, models.ErrNotOwner)
+		s.Render(c, value.ErrNotOwner)
 		c.Abort()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"portal/handlers/portal/identity"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -31,7 +32,7 @@ func (p *accountPages) createIdentity(c *gin.Context) error {
 // removeIdentity disconnects the user's identity.
 func (p *accountPages) removeIdentity(c *gin.Context) error {
 	err := p.credentials.DisconnectIdentity(c.Request.Context(), sessionFrom(c), p.oidc.Issuer(), p.oidc.Name(), actorOf(c))
-	refused := errors.Is(err, models.ErrOnlySignIn)
+	refused := errors.Is(err, value.ErrOnlySignIn)
 	if err != nil && !refused {
 		return err
 	}
@@ -44,7 +45,7 @@ func (p *accountPages) removeIdentity(c *gin.Context) error {
 		return p.identityDisconnected(c, form)
 	}
 	form.Problem = p.onlySignIn()
-	return p.reply(c, reply{status: problem.From(models.ErrOnlySignIn).Status, fragment: form, page: func() (templates.Page, error) {
+	return p.reply(c, reply{status: problem.From(value.ErrOnlySignIn).Status, fragment: form, page: func() (templates.Page, error) {
 		page, err := p.page(c, passwordForm(c))
 		page.Identity = form
 		return page, err
@@ -139,7 +140,7 @@ func (p *signInPages) joinWithIdentity(c *gin.Context, request authRequest, foun
 		return p.signInWithIdentity(c, request, found)
 	}
 	signedIn, err := p.invitations.AcceptWithIdentity(c.Request.Context(), request.Invitation, found, p.oidc.TrustsEmail(), p.providerClient(c, found))
-	if errors.Is(err, models.ErrInvitationInvalid) || errors.Is(err, models.ErrEmailTaken) {
+	if errors.Is(err, value.ErrInvitationInvalid) || errors.Is(err, value.ErrEmailTaken) {
 		return p.refuseToJoin(c, err)
 	}
 	if err != nil {

@@ -9,12 +9,13 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
 // createInvitation invites a person and shows the link once.
 func (p *peoplePages) createInvitation(c *gin.Context) error {
-	email, role := models.ReadEmail(c.PostForm("email")), models.Role(c.PostForm("role"))
+	email, role := value.ReadEmail(c.PostForm("email")), models.Role(c.PostForm("role"))
 	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID, email, role, actorOf(c))
 	if err != nil {
 		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)
@@ -61,13 +62,13 @@ func (p *peoplePages) fragment(c *gin.Context, page templates.PeoplePage, part t
 // refuseInvitation shows the form again with the reason why nobody was invited. If err is not about
 // the input, it returns err.
 func (p *peoplePages) refuseInvitation(c *gin.Context, form templates.InvitationForm, err error) error {
-	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+	invalid, isInvalid := errors.AsType[*value.InvalidError](err)
 	switch {
 	case isInvalid && invalid.Field == "role":
 		form.RoleProblem = invalid.Message
-	case isInvalid, errors.Is(err, models.ErrEmailTaken), errors.Is(err, models.ErrEmailInvited):
+	case isInvalid, errors.Is(err, value.ErrEmailTaken), errors.Is(err, value.ErrEmailInvited):
 		form.EmailProblem = problem.From(err).Message
-	case errors.Is(err, models.ErrInvitationLimit):
+	case errors.Is(err, value.ErrInvitationLimit):
 		form.Problem = problem.From(err).Message
 	default:
 		return err

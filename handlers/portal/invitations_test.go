@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // invite invites a person as a member and returns the path of the link.
@@ -80,7 +81,7 @@ func TestInvitationThatEnded(t *testing.T) {
 	bothVoices(t, func(t *testing.T, as voice) {
 		c, other := s.customer(t), s.customer(t)
 		expired := other.invite("expired-" + c.email)
-		clock.Advance(7 * models.Day)
+		clock.Advance(7 * value.Day)
 		c.signIn(c.email, password).redirects("/api-keys")
 		other.signIn(other.email, password).redirects("/api-keys")
 		cancelled := c.invite("cancelled-" + c.email)

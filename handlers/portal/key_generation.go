@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -94,7 +95,7 @@ func (p *keyPages) explainRefusal(c *gin.Context, form templates.APIKeyForm, err
 		form.Repeated = &repeated.Key
 		return p.refuse(c, http.StatusConflict, form)
 	}
-	if errors.Is(err, models.ErrKeyLimit) {
+	if errors.Is(err, value.ErrKeyLimit) {
 		form.Problem, form.Full = problem.From(err).Message, true
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
@@ -110,7 +111,7 @@ func (p *keyPages) refuse(c *gin.Context, status int, form templates.APIKeyForm)
 
 // exampleAgent returns the id of an agent for the examples, empty if the account has none.
 func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
-	first, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
+	first, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
 	if err != nil || len(first.Items) == 0 {
 		return "", err
 	}

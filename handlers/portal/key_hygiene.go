@@ -10,13 +10,14 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
 const (
 	hintsPath = homePath + "/hints/dismissal"
 	// hintRest is how long a dismissed hint is not shown.
-	hintRest = 30 * models.Day
+	hintRest = 30 * value.Day
 )
 
 // dismissedHints are the hints that a user has dismissed in this browser, and when they are shown
@@ -47,13 +48,13 @@ var keyShows = []keyShow{
 		}
 		return "keys unused since they were generated"
 	}, func(key models.Key, now time.Time) bool {
-		return key.LastUsedAt == nil && now.Sub(key.CreatedAt) >= 7*models.Day
+		return key.LastUsedAt == nil && now.Sub(key.CreatedAt) >= 7*value.Day
 	}},
 	{"unused", hasOrHave("not been used for 90 days%s", "", ""), func(key models.Key, now time.Time) bool {
-		return key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) >= 90*models.Day
+		return key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) >= 90*value.Day
 	}},
 	{"unrestricted", hasOrHave("no expiry and no restrictions, and %s older than a year", "is", "are"), func(key models.Key, now time.Time) bool {
-		return key.ExpiresAt == nil && key.Agents == nil && key.Networks == nil && key.Limits.IsZero() && now.Sub(key.CreatedAt) >= 365*models.Day
+		return key.ExpiresAt == nil && key.Agents == nil && key.Networks == nil && key.Limits.IsZero() && now.Sub(key.CreatedAt) >= 365*value.Day
 	}},
 }
 
@@ -157,11 +158,11 @@ func (p *keyPages) firstSteps(c *gin.Context, active []models.KeyUsage) ([]templ
 	if len(active) > 1 || slices.ContainsFunc(active, func(key models.KeyUsage) bool { return key.LastUsedAt != nil }) {
 		return nil, nil
 	}
-	ended, err := p.keys.Revoked(c.Request.Context(), account, models.Page{Limit: 1})
+	ended, err := p.keys.Revoked(c.Request.Context(), account, value.Page{Limit: 1})
 	if err != nil || len(ended.Items) > 0 {
 		return nil, err
 	}
-	agents, err := p.agents.List(c.Request.Context(), account, models.Page{Limit: 1})
+	agents, err := p.agents.List(c.Request.Context(), account, value.Page{Limit: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,14 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestWorthALookFiltersTheLists(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		second := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID,
 			models.NewUser{Email: "second-" + c.email, Role: models.RoleMember}, models.Operator()))(t)
-		const day = models.Day
+		const day = value.Day
 		at := func(ago time.Duration) string { return time.Now().UTC().Add(-ago).Format("2006-01-02 15:04:05-07:00") }
 		age := func(label string, created, used time.Duration) {
 			t.Helper()
@@ -106,12 +107,12 @@ func TestHintsAreDismissedForAMonth(t *testing.T) {
 			dismiss()
 			c.get("/api-keys").none("region", "Worth a look")
 			c.key("idle")
-			clock.Advance(29 * models.Day)
+			clock.Advance(29 * value.Day)
 			c.signIn(c.email, password)
 			page := c.get("/api-keys")
 			page.one("link", hint)
 			page.none("link", own)
-			clock.Advance(models.Day)
+			clock.Advance(value.Day)
 			c.signIn(c.email, password)
 			c.get("/api-keys").one("link", own)
 			// On a shared browser the next user sees them.

@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
 const (
 	// leakNotice is how long the page of keys says that a key was revoked as leaked.
-	leakNotice = 7 * models.Day
+	leakNotice = 7 * value.Day
 	// noticedLeaks is how many keys the notice names.
 	noticedLeaks = 3
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -81,7 +82,7 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	form.Full = len(active) >= models.MaxActiveKeys
+	form.Full = len(active) >= value.MaxActiveKeys
 	worth, err := p.worthALook(c, active)
 	if err != nil {
 		return templates.APIKeysPage{}, err
@@ -95,7 +96,7 @@ func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements .
 	keys = show.among(keys, p.Now())
 	list := templates.APIKeyList{
 		Query: listQuery(order, show), Keys: make([]templates.APIKeyRow, len(keys)), Active: len(active),
-		Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
+		Limit: value.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
 	}
 	if show != nil {
 		list.Show, list.Shown = show.id, fmt.Sprintf("%d %s.", len(keys), show.text(len(keys)))
@@ -226,13 +227,13 @@ func (p *keyPages) editName(c *gin.Context) error {
 func (p *keyPages) rename(c *gin.Context) error {
 	label := c.PostForm("name")
 	key, err := p.keys.Rename(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), label, actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		if key, err = p.find(c); err != nil {
 			return err
 		}
 		return p.askName(c, key, http.StatusUnprocessableEntity, templates.Rename{Name: label, Problem: invalid.Message})
 	}
-	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
 		return p.showRevoked(c, key, true)
 	}
 	if err != nil {

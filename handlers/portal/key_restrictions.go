@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -76,9 +77,9 @@ func (p *keyPages) restrict(c *gin.Context) error {
 	switch {
 	case !valid:
 		return p.showRestrictions(c, http.StatusUnprocessableEntity, page)
-	case errors.Is(err, models.ErrKeyAlreadyRevoked):
+	case errors.Is(err, value.ErrKeyAlreadyRevoked):
 		return p.redirectRevoked(c, key, true)
-	case errors.Is(err, models.ErrKeyRestricted):
+	case errors.Is(err, value.ErrKeyRestricted):
 		return p.showNewerRestrictions(c, page, key)
 	case err != nil:
 		return err
@@ -132,7 +133,7 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 // judged marks the sources that the networks of a form refuse or may refuse, and moves them to the
 // start. If a network is wrong, none is marked.
 func judged(rows []templates.KeySource, sources []models.KeySource, text string) []templates.KeySource {
-	networks, err := models.ParseNetworks(strings.Split(text, "\n"))
+	networks, err := value.ParseNetworks(strings.Split(text, "\n"))
 	if err != nil {
 		return rows
 	}

@@ -15,6 +15,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -26,27 +27,27 @@ func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.Key
 		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresNever, Name: "Never"})
 	}
 	for _, option := range keyExpiries {
-		if limit == 0 || time.Duration(option.days)*models.Day <= limit {
+		if limit == 0 || time.Duration(option.days)*value.Day <= limit {
 			form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: strconv.Itoa(option.days), Name: option.name})
 		}
 	}
-	if limit == 0 || limit >= models.Day || key.ExpiresAt != nil {
+	if limit == 0 || limit >= value.Day || key.ExpiresAt != nil {
 		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresOnDate, Name: "On a date"})
 	}
-	if limit > 0 && limit < models.Day {
+	if limit > 0 && limit < value.Day {
 		// The end of no day may be within the limit.
-		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresLatest, Name: models.WholeDays(limit)})
+		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresLatest, Name: value.WholeDays(limit)})
 	}
 	form.Expires = form.Expiries[0].Value
 	if limit > 0 {
-		form.Maximum = models.WholeDays(limit)
-		form.ExpiryDate = p.Now().UTC().Add(limit - models.Day).Format(time.DateOnly)
+		form.Maximum = value.WholeDays(limit)
+		form.ExpiryDate = p.Now().UTC().Add(limit - value.Day).Format(time.DateOnly)
 	}
 	if key.ExpiresAt != nil {
 		form.Expires, form.ExpiryDate = templates.ExpiresOnDate, templates.LastDay(*key.ExpiresAt).Format(time.DateOnly)
 	}
 	form.OnlyReports, form.OnlyThese = key.OnlyReports(), key.Agents != nil
-	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
+	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: value.MaxAgents})
 	for _, agent := range agents.Items {
 		form.Agents = append(form.Agents, templates.KeyAgent{ID: agent.ID, Name: agent.Name, Chosen: slices.Contains(key.Agents, agent.ID)})
 	}
@@ -68,15 +69,15 @@ var keyExpiries = []struct {
 // keyLimits are the fields of the limits of calls.
 var keyLimits = []struct {
 	field, id, title string
-	of               func(*models.Limits) *int64
+	of               func(*value.Limits) *int64
 }{
-	{"calls", "calls", "Calls at a time", func(l *models.Limits) *int64 { return &l.Calls }},
-	{"minutesPerCall", "call", "Minutes a call", func(l *models.Limits) *int64 { return &l.MinutesPerCall }},
-	{"minutesPerMonth", "month", "Minutes a month", func(l *models.Limits) *int64 { return &l.MinutesPerMonth }},
+	{"calls", "calls", "Calls at a time", func(l *value.Limits) *int64 { return &l.Calls }},
+	{"minutesPerCall", "call", "Minutes a call", func(l *value.Limits) *int64 { return &l.MinutesPerCall }},
+	{"minutesPerMonth", "month", "Minutes a month", func(l *value.Limits) *int64 { return &l.MinutesPerMonth }},
 }
 
 // limitFields returns the fields with the limits of a key.
-func limitFields(limits models.Limits) (fields []templates.KeyLimit) {
+func limitFields(limits value.Limits) (fields []templates.KeyLimit) {
 	for _, limit := range keyLimits {
 		value := ""
 		if n := *limit.of(&limits); n > 0 {
@@ -89,7 +90,7 @@ func limitFields(limits models.Limits) (fields []templates.KeyLimit) {
 
 // submittedLimits sets the fields to the values of a submitted form, and returns the limits.
 // Without the fields, the limits of the key stay.
-func submittedLimits(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (limits models.Limits, valid bool) {
+func submittedLimits(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (limits value.Limits, valid bool) {
 	limits, valid = key.Limits, true
 	for i := range form.Limits {
 		field := &form.Limits[i]
@@ -109,7 +110,7 @@ func submittedLimits(c *gin.Context, form *templates.KeyRestrictions, key models
 		}
 		*limit = n
 	}
-	if err := models.CheckLimits(limits); err != nil {
+	if err := value.CheckLimits(limits); err != nil {
 		return limits, !explainRestrictions(form, nil, err)
 	}
 	return limits, valid
@@ -168,7 +169,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 		}
 	}
 	if strings.TrimSpace(form.Networks) != "" {
-		if r.Networks, err = models.ParseNetworks(strings.Split(form.Networks, "\n")); err != nil {
+		if r.Networks, err = value.ParseNetworks(strings.Split(form.Networks, "\n")); err != nil {
 			valid = !explainRestrictions(form, nil, err) && valid
 		}
 	}
@@ -198,9 +199,9 @@ func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*ti
 		end := date.AddDate(0, 0, 1)
 		switch {
 		case err != nil:
-			return nil, &models.InvalidError{Field: "expires", Message: "Enter a date, such as 2027-01-31."}
+			return nil, &value.InvalidError{Field: "expires", Message: "Enter a date, such as 2027-01-31."}
 		case end.Year() > 9999:
-			return nil, &models.InvalidError{Field: "expires", Message: "Enter a date before 9999-12-31."}
+			return nil, &value.InvalidError{Field: "expires", Message: "Enter a date before 9999-12-31."}
 		}
 		return &end, nil
 	}
@@ -210,11 +211,11 @@ func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*ti
 	}
 	for _, option := range keyExpiries {
 		if form.Expires == strconv.Itoa(option.days) {
-			end := p.Now().Add(time.Duration(option.days) * models.Day)
+			end := p.Now().Add(time.Duration(option.days) * value.Day)
 			return &end, nil
 		}
 	}
-	return nil, &models.InvalidError{Field: "expires", Message: "Choose when the key expires."}
+	return nil, &value.InvalidError{Field: "expires", Message: "Choose when the key expires."}
 }
 
 // explainRestrictions gives each control its error, of those that err joins. It reports false if
@@ -230,7 +231,7 @@ func explainRestrictions(form *templates.KeyRestrictions, other *string, err err
 		}
 		return explained
 	}
-	invalid, ok := errors.AsType[*models.InvalidError](err)
+	invalid, ok := errors.AsType[*value.InvalidError](err)
 	if !ok {
 		return false
 	}

@@ -15,6 +15,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/usage"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -102,14 +103,14 @@ func TestGeneratingAKeyWithRestrictions(t *testing.T) {
 		c.post("/api-keys", restricted()).is(http.StatusOK)
 		keys := c.keys()
 		first, second, third := keys[2].Restrictions(), keys[1].Restrictions(), keys[0].Restrictions()
-		if end := tomorrow.Truncate(models.Day).Add(models.Day); !first.ExpiresAt.Equal(end) {
+		if end := tomorrow.Truncate(value.Day).Add(value.Day); !first.ExpiresAt.Equal(end) {
 			t.Errorf("it expires at %s, want %s", first.ExpiresAt, end)
 		}
 		if !slices.Equal(first.Agents, []uuid.UUID{front.ID}) || !slices.Equal(first.Networks,
 			[]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::1/128")}) {
 			t.Errorf("it has %v", first)
 		}
-		if left := time.Until(*second.ExpiresAt); left < 89*models.Day || left > 90*models.Day || second.Agents != nil || second.Networks != nil {
+		if left := time.Until(*second.ExpiresAt); left < 89*value.Day || left > 90*value.Day || second.Agents != nil || second.Networks != nil {
 			t.Errorf("it has %v", second)
 		}
 		if third.ExpiresAt != nil || third.Agents != nil || third.Networks != nil {
@@ -211,7 +212,7 @@ func TestAddMyAddressSavesNothing(t *testing.T) {
 }
 
 func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
-	onSiteWith(t, models.Options{KeyMaxLifetime: 45 * models.Day}, func(t *testing.T, s *site) {
+	onSiteWith(t, models.Options{KeyMaxLifetime: 45 * value.Day}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.get("/settings").is(http.StatusOK).says("A new key expires within 45 days. All active keys expire.")
 		unlimited := modelstest.Open(t, s.databaseURL, models.Options{})
@@ -235,7 +236,7 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 		}
 	})
 	// Often the end of no day is within a short maximum.
-	for limit, options := range map[time.Duration][]string{12 * time.Hour: {"12 hours"}, models.Day: {"On a date"}} {
+	for limit, options := range map[time.Duration][]string{12 * time.Hour: {"12 hours"}, value.Day: {"On a date"}} {
 		clock := modelstest.NewClock(time.Now())
 		s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now, KeyMaxLifetime: limit})
 		c := s.customer(t)
@@ -251,7 +252,7 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 		if same := c.keys()[0]; same.Note != "kept" || !same.ExpiresAt.Equal(*key.ExpiresAt) {
 			t.Errorf("the expiry changed from %s to %s", key.ExpiresAt, same.ExpiresAt)
 		}
-		if limit < models.Day {
+		if limit < value.Day {
 			options = append([]string{"On a date"}, options...)
 		}
 		if all, _ := page.options("Expires"); !slices.Equal(all, options) {
@@ -469,14 +470,14 @@ func TestExpiringKeyIsOfferedRotationAndIsThenListedAsExpired(t *testing.T) {
 	c.post("/api-keys", restricted("expires", "30")).is(http.StatusOK)
 	key := c.keys()[0]
 	c.get("/api-keys").says("Expires " + templates.LastDay(*key.ExpiresAt).Format("2 Jan 2006"))
-	ahead.Store(int64(27*models.Day + time.Hour))
+	ahead.Store(int64(27*value.Day + time.Hour))
 	c.signIn(c.email, password)
 	page := c.get("/api-keys").is(http.StatusOK)
 	page.says("Expires in 3 days")
 	if links := page.all("link", "Rotate"); len(links) != 2 || links[0].attr("href") != rotationOf(key) {
 		t.Errorf("%d links lead to the rotation, want one beside the badge and one in the menu", len(links))
 	}
-	ahead.Store(int64(31 * models.Day))
+	ahead.Store(int64(31 * value.Day))
 	c.signIn(c.email, password)
 	c.get("/api-keys").says("No API keys yet")
 	rows := c.get("/api-keys/revoked").one("table", "Revoked API keys").all("row", "")

@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -77,7 +78,7 @@ func (p *keyPages) durable(c *gin.Context, key models.Key) (models.Key, error) {
 
 func (p *keyPages) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return p.refuseReason(c, invalid.Message)
 	}
 	if err != nil {
@@ -89,7 +90,7 @@ func (p *keyPages) createRevocation(c *gin.Context) error {
 // revoke revokes the key with the id in the path, and reports whether it was already revoked.
 func (p *keyPages) revoke(c *gin.Context) (key models.Key, already bool, err error) {
 	key, err = p.keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), c.PostForm("reason"), actorOf(c))
-	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
 		return key, true, nil
 	}
 	return key, false, err
@@ -140,6 +141,6 @@ func useOf(key models.KeyUsage, now time.Time) templates.APIKeyConfirmation {
 	requests, _ := key.Total()
 	return templates.APIKeyConfirmation{
 		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
-		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
+		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*value.Day,
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/value"
 )
 
 func TestRevokeAsksInTheRowOrOnAPageOfItsOwn(t *testing.T) {
@@ -179,7 +180,7 @@ func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 	for waits := false; !waits; { // each server process reads the setting at a different time
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		_, err := s.store.Keys.Revoke(ctx, c.account.ID, spare.ID, "", models.Operator())
-		waits = errors.Is(err, models.ErrUnavailable)
+		waits = errors.Is(err, value.ErrUnavailable)
 		cancel()
 	}
 	// A slow server may cancel the statement before the commit, or show the commit later.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -69,10 +70,10 @@ func (p *keyPages) explainNoReplacement(c *gin.Context, old models.Key, err erro
 		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(
 			"This form has already created the key %s. Its value cannot be shown again.", repeated.Key.Masked()))
 	}
-	if errors.Is(err, models.ErrKeyLimit) {
+	if errors.Is(err, value.ErrKeyLimit) {
 		return p.refuseReplacement(c, http.StatusUnprocessableEntity, "")
 	}
-	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
 		return p.redirectRevoked(c, old, true)
 	}
 	return err
@@ -144,7 +145,7 @@ func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProbl
 // createRotationRevocation revokes the old key, which ends the rotation.
 func (p *keyPages) createRotationRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return p.askRotationRevocation(c, http.StatusUnprocessableEntity, invalid.Message)
 	}
 	if err != nil {
@@ -188,13 +189,13 @@ func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) 
 		hours, err := p.keys.Usage(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
 		return p.startedRotation(c, old, replacement, hours), err
 	}
-	if !errors.Is(err, models.ErrKeyNotFound) {
+	if !errors.Is(err, value.ErrKeyNotFound) {
 		return page, err
 	}
 	now := p.Now()
 	page.FormID, page.Expires = uuid.New(), templates.NewKeyExpires(p.keys.RenewedExpiry(old, now), now)
 	keys, err := p.keys.Active(ctx, old.AccountID)
-	if len(keys) >= models.MaxActiveKeys {
+	if len(keys) >= value.MaxActiveKeys {
 		page.Full = len(keys)
 	}
 	return page, err

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -26,7 +27,7 @@ const (
 func selected(texts []string) (ids []uuid.UUID) {
 	seen := map[uuid.UUID]bool{}
 	for _, text := range texts {
-		if id, ok := parseID(text); ok && !seen[id] && len(ids) < models.MaxActiveKeys {
+		if id, ok := parseID(text); ok && !seen[id] && len(ids) < value.MaxActiveKeys {
 			seen[id], ids = true, append(ids, id)
 		}
 	}
@@ -72,7 +73,7 @@ func (p *keyPages) selectedRevocation(c *gin.Context, ids []uuid.UUID) (page tem
 func (p *keyPages) revokeSelected(c *gin.Context) error {
 	ids := selected(c.PostFormArray(paramSelected))
 	revoked, err := p.keys.RevokeAll(c.Request.Context(), sessionFrom(c).AccountID, ids, c.PostForm("reason"), actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		page, err := p.selectedRevocation(c, ids)
 		if err != nil {
 			return err

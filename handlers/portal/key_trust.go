@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/models/workload"
 	"portal/templates"
 )
@@ -31,7 +32,7 @@ func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err erro
 		return page, err
 	}
 	if !page.Key.IsWorkload() || p.keys.Issuers().Off {
-		return page, models.ErrKeyNotFound
+		return page, value.ErrKeyNotFound
 	}
 	page.Version = cmp.Or(c.PostForm("made_from"), page.Key.TrustVersion.String())
 	page.Trust = p.trustFormOf(trustPath(page.Key)+"/preview", *page.Key.Trust)
@@ -80,9 +81,9 @@ func (p *keyPages) saveTrust(c *gin.Context) error {
 	switch {
 	case explainTrust(&page.Trust, err):
 		return p.showTrust(c, http.StatusUnprocessableEntity, page)
-	case errors.Is(err, models.ErrKeyAlreadyRevoked):
+	case errors.Is(err, value.ErrKeyAlreadyRevoked):
 		return p.redirectRevoked(c, key, true)
-	case errors.Is(err, models.ErrTrustChanged):
+	case errors.Is(err, value.ErrTrustChanged):
 		current := p.trustFormOf("", *key.Trust)
 		page.Key, page.Version, page.Current = key, key.TrustVersion.String(), &current
 		return p.showTrust(c, http.StatusConflict, page)

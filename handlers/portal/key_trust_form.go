@@ -8,7 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/models"
+	"portal/models/value"
 	"portal/models/workload"
 	"portal/templates"
 )
@@ -162,7 +162,7 @@ func explainTrust(form *templates.TrustForm, err error) bool {
 		}
 		return explained
 	}
-	invalid, ok := errors.AsType[*models.InvalidError](err)
+	invalid, ok := errors.AsType[*value.InvalidError](err)
 	if !ok {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -94,7 +95,7 @@ func (p *keyPages) rotation(c *gin.Context, key models.Key) (*templates.KeyRotat
 		}
 	}
 	replacement, err := p.keys.Replacement(c.Request.Context(), key.AccountID, key.ID)
-	if errors.Is(err, models.ErrKeyNotFound) {
+	if errors.Is(err, value.ErrKeyNotFound) {
 		return nil, nil
 	}
 	return rotationWith(replacement, key.ID, p.Now()), err
@@ -148,7 +149,7 @@ func unused(key models.Key, now time.Time) bool {
 	if key.LastUsedAt != nil {
 		last = *key.LastUsedAt
 	}
-	return now.Sub(last) >= 30*models.Day
+	return now.Sub(last) >= 30*value.Day
 }
 
 // showRevoked removes the row of a revoked key from the page, with a notice.

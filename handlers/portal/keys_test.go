@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 var wholeKey = regexp.MustCompile(`nas_[0-9A-Za-z]{36}`)
@@ -210,7 +211,7 @@ func TestFullAccountIsRefused(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		var old models.Key
-		for i := range models.MaxActiveKeys {
+		for i := range value.MaxActiveKeys {
 			old = c.used("one of many", i%2)
 		}
 		page := c.get("/api-keys").is(http.StatusOK)

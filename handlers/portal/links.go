@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/middleware"
-	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -20,10 +20,10 @@ func (p *signInPages) newPasswordReset(c *gin.Context) error {
 
 // createPasswordReset asks for a link, with the same response for every email.
 func (p *signInPages) createPasswordReset(c *gin.Context) error {
-	form := templates.ForgottenForm{Email: models.ReadEmail(c.PostForm("email"))}
+	form := templates.ForgottenForm{Email: value.ReadEmail(c.PostForm("email"))}
 	err := p.credentials.RequestPasswordReset(c.Request.Context(), c.PostForm("email"), p.newClient(c))
 	status := http.StatusOK
-	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+	invalid, isInvalid := errors.AsType[*value.InvalidError](err)
 	refusal, limited := refusalOf(c, err)
 	switch {
 	case err == nil:
@@ -50,7 +50,7 @@ func (p *signInPages) showPasswordReset(c *gin.Context) error {
 // askNewPassword shows the form with the error of the password, or why the link does not work.
 func (p *signInPages) askNewPassword(c *gin.Context, status int, message string) error {
 	user, err := p.credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
-	if refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled, models.ErrOnlyByProvider); ok {
+	if refusal, ok := refusalOf(c, err, value.ErrMailLinkInvalid, value.ErrSignInDisabled, value.ErrOnlyByProvider); ok {
 		return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
 	}
 	if err != nil {
@@ -65,11 +65,11 @@ func (p *signInPages) askNewPassword(c *gin.Context, status int, message string)
 func (p *signInPages) usePasswordReset(c *gin.Context) error {
 	user, err := p.credentials.UsePasswordReset(c.Request.Context(), c.Param("token"), c.PostForm("new_password"), p.newClient(c))
 	p.withDeadline(c, func() {
-		invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+		invalid, isInvalid := errors.AsType[*value.InvalidError](err)
 		switch {
 		case isInvalid:
 			err = p.askNewPassword(c, http.StatusUnprocessableEntity, invalid.Message)
-		case errors.Is(err, models.ErrMailLinkInvalid), errors.Is(err, models.ErrSignInDisabled), errors.Is(err, models.ErrOnlyByProvider):
+		case errors.Is(err, value.ErrMailLinkInvalid), errors.Is(err, value.ErrSignInDisabled), errors.Is(err, value.ErrOnlyByProvider):
 			err = p.redirect(c, c.Request.URL.Path) // the page says why
 		case err == nil:
 			err = p.start(c, user, homePath)
@@ -101,11 +101,11 @@ func (p *signInPages) confirmEmail(c *gin.Context) error {
 
 // refuseEmailChange shows why the link does not work. It returns err if err has another cause.
 func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
-	refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled, models.ErrEmailTaken)
+	refusal, ok := refusalOf(c, err, value.ErrMailLinkInvalid, value.ErrSignInDisabled, value.ErrEmailTaken)
 	if !ok {
 		return err
 	}
-	if errors.Is(err, models.ErrMailLinkInvalid) {
+	if errors.Is(err, value.ErrMailLinkInvalid) {
 		refusal.Message = "This link has already been used or has expired. For a new link, change your email again on the Account page."
 	}
 	return p.sendPage(c, refusal.Status, templates.EmailChangePage{Problem: refusal.Message})
@@ -152,7 +152,7 @@ func (p *signInPages) useSignInLink(c *gin.Context) error {
 
 // refuseSignInLink shows why the link does not work. If err has another cause, it returns err.
 func (p *signInPages) refuseSignInLink(c *gin.Context, err error) error {
-	refusal, ok := refusalOf(c, err, models.ErrLinkInvalid, models.ErrSignInDisabled)
+	refusal, ok := refusalOf(c, err, value.ErrLinkInvalid, value.ErrSignInDisabled)
 	if !ok {
 		return err
 	}
@@ -205,14 +205,14 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 
 // refuseToJoin shows why the invitation was not accepted. It returns err if err has another cause.
 func (p *signInPages) refuseToJoin(c *gin.Context, err error) error {
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return p.showJoinForm(c, http.StatusUnprocessableEntity, templates.JoinForm{PasswordProblem: invalid.Message})
 	}
-	refusal, ok := refusalOf(c, err, models.ErrInvitationInvalid, models.ErrSignInDisabled, models.ErrEmailTaken)
+	refusal, ok := refusalOf(c, err, value.ErrInvitationInvalid, value.ErrSignInDisabled, value.ErrEmailTaken)
 	if !ok {
 		return err
 	}
-	if errors.Is(err, models.ErrEmailTaken) {
+	if errors.Is(err, value.ErrEmailTaken) {
 		refusal.Message += " If you also got the invitation by email, open the link in that email."
 	}
 	if refusal.Status == http.StatusTooManyRequests {

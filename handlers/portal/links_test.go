@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 const newPassword = "four words of another kind"
@@ -20,7 +21,7 @@ func (s *site) mailedToken(t testing.TB, email string) string {
 	t.Helper()
 	for {
 		mail, token, err := s.store.Outbox.Claim(t.Context())
-		if errors.Is(err, models.ErrNoMail) {
+		if errors.Is(err, value.ErrNoMail) {
 			return ""
 		}
 		modelstest.Must(t, err)

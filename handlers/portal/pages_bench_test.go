@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // BenchmarkPages renders the lists of a large account: the most keys, each used on 30 days, and the
@@ -18,13 +19,13 @@ func BenchmarkPages(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			s := newSite(b, url(b), httpBase, models.Options{})
 			c := s.customer(b)
-			for i := range models.MaxActiveKeys {
+			for i := range value.MaxActiveKeys {
 				key, _ := c.newKey(fmt.Sprintf("Key %d", i), uuid.Nil)
 				for days := range 30 {
 					s.store.Keys.AddUsage(key, models.Source{}, key.CreatedAt.AddDate(0, 0, -days), int64(i+days), 0)
 				}
 			}
-			for i := range models.MaxAgents {
+			for i := range value.MaxAgents {
 				c.agent(fmt.Sprintf("Agent %d", i))
 			}
 			c.headers = []string{"Accept-Encoding: gzip"}

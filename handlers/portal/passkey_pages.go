@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -65,9 +66,9 @@ func (p *accountPages) createPasskey(c *gin.Context) error {
 		Name: templates.Device(c.Request.UserAgent()),
 	}, challenge.Challenge, actorOf(c))
 	switch {
-	case errors.Is(err, models.ErrPasskeyLimit):
+	case errors.Is(err, value.ErrPasskeyLimit):
 		return p.redirectWith(c, accountPath, "You have 10 passkeys, which is the limit. Remove one first.")
-	case errors.Is(err, models.ErrPasskeyTaken), errors.Is(err, models.ErrChallengeUsed):
+	case errors.Is(err, value.ErrPasskeyTaken), errors.Is(err, value.ErrChallengeUsed):
 		return p.passkeyRefused(c, err)
 	case err != nil:
 		return err
@@ -109,11 +110,11 @@ func (p *accountPages) askPasskeyRemoval(c *gin.Context, refused bool) error {
 func (p *accountPages) removePasskey(c *gin.Context) error {
 	err := p.credentials.RemovePasskey(c.Request.Context(), sessionFrom(c), idOf(c), actorOf(c))
 	switch {
-	case errors.Is(err, models.ErrOnlySignIn):
+	case errors.Is(err, value.ErrOnlySignIn):
 		return p.redirectWith(c, accountPath, "This is your only way to sign in. Set a password or add another passkey first.")
-	case errors.Is(err, models.ErrLastFactor):
+	case errors.Is(err, value.ErrLastFactor):
 		return p.askPasskeyRemoval(c, true)
-	case errors.Is(err, models.ErrPasskeyNotFound):
+	case errors.Is(err, value.ErrPasskeyNotFound):
 		return problem.NotFound()
 	case err != nil:
 		return err
@@ -144,9 +145,9 @@ func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 	switch {
 	case err == nil:
 		return p.signedIn(c, signedIn, form.Next)
-	case errors.Is(err, errPasskeyRefused), errors.Is(err, models.ErrPasskeyNotFound), errors.Is(err, models.ErrChallengeUsed):
+	case errors.Is(err, errPasskeyRefused), errors.Is(err, value.ErrPasskeyNotFound), errors.Is(err, value.ErrChallengeUsed):
 		form.Problem = "This passkey was not accepted. Try again, or sign in another way."
-	case errors.Is(err, models.ErrSignInDisabled), errors.Is(err, models.ErrOnlyByProvider):
+	case errors.Is(err, value.ErrSignInDisabled), errors.Is(err, value.ErrOnlyByProvider):
 		form.Problem = problem.From(err).Message
 	default:
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -92,7 +93,7 @@ func (p *peoplePages) updateRole(c *gin.Context) error {
 // explain shows the page with the reason why a change was refused. If err has another cause, it
 // returns err.
 func (p *peoplePages) explain(c *gin.Context, err error) error {
-	if !errors.Is(err, models.ErrLastOwner) {
+	if !errors.Is(err, value.ErrLastOwner) {
 		return err
 	}
 	refusal := problem.From(err)
@@ -114,7 +115,7 @@ func (p *peoplePages) showRow(c *gin.Context, location string, change func(*temp
 	id := idOf(c)
 	user, err := p.people.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 	if err == nil && user.RemovedAt != nil {
-		err = models.ErrUserNotFound
+		err = value.ErrUserNotFound
 	}
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	if filtered {
 		read = p.people.ListWithoutFactor
 	}
-	users, err := read(ctx, session.AccountID, models.Page{After: after, Limit: peoplePerPage})
+	users, err := read(ctx, session.AccountID, value.Page{After: after, Limit: peoplePerPage})
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
@@ -248,7 +249,7 @@ func (p *peoplePages) leftKeys(c *gin.Context) (*templates.LeftKeys, error) {
 		return nil, nil
 	}
 	user, err := p.people.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
-	if errors.Is(err, models.ErrUserNotFound) || err == nil && user.RemovedAt == nil {
+	if errors.Is(err, value.ErrUserNotFound) || err == nil && user.RemovedAt == nil {
 		return nil, nil
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // colleague adds a user to the customer's account and signs the user in.
@@ -25,7 +26,7 @@ func (c customer) colleague(role models.Role) customer {
 // id returns the id of the customer's user.
 func (c customer) id() string {
 	c.t.Helper()
-	users := modelstest.Value(c.store.People.List(c.t.Context(), c.account.ID, models.Page{Limit: 100}))(c.t)
+	users := modelstest.Value(c.store.People.List(c.t.Context(), c.account.ID, value.Page{Limit: 100}))(c.t)
 	for _, user := range users.Items {
 		if user.Email == c.email {
 			return user.ID.String()

@@ -13,6 +13,7 @@ import (
 	"portal/handlers/portal/identity"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -106,7 +107,7 @@ func (p *oidcClient) refuse(c *gin.Context, request authRequest, found models.Id
 	page := templates.IdentityProblemPage{
 		Provider: p.Name(), Problem: message, Email: found.Email,
 		Connecting: request.Purpose == connects, Joining: request.Purpose == joins, NoPasswords: p.PasswordsOff,
-		Unknown: errors.Is(err, models.ErrIdentityNotFound),
+		Unknown: errors.Is(err, value.ErrIdentityNotFound),
 		Another: found.Subject != "",
 	}
 	if status >= http.StatusInternalServerError {
@@ -136,13 +137,13 @@ func (p *oidcClient) explain(err error) (status int, message string) {
 		return http.StatusForbidden, name + " didn’t sign you in. You may have cancelled, or you may not have access."
 	case errors.Is(err, identity.ErrFailed):
 		return http.StatusServiceUnavailable, name + " is not available right now. Try again in a moment."
-	case errors.Is(err, models.ErrIdentityNotFound):
+	case errors.Is(err, value.ErrIdentityNotFound):
 		return http.StatusForbidden, "This " + name + " account isn’t linked to a user here."
-	case errors.Is(err, models.ErrNoAccess):
+	case errors.Is(err, value.ErrNoAccess):
 		return http.StatusForbidden, "Your organization has not given you access to " + p.site.Name + "."
-	case errors.Is(err, models.ErrIdentityTaken):
+	case errors.Is(err, value.ErrIdentityTaken):
 		return http.StatusConflict, "This " + name + " identity can’t be connected. It belongs to another user, or your user already has another one."
-	case errors.Is(err, models.ErrSignInDisabled):
+	case errors.Is(err, value.ErrSignInDisabled):
 		refusal := problem.From(err)
 		return refusal.Status, refusal.Message
 	}

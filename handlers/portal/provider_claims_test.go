@@ -12,6 +12,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // claimsProvider starts a provider that decides about accounts and roles.
@@ -73,7 +74,7 @@ func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
 		if again := modelstest.Value(s.store.People.FindByEmail(t.Context(), email))(t); again.AccountID != c.account.ID || again.Role != models.RoleOwner {
 			t.Errorf("the user is %+v", again)
 		}
-		if people := modelstest.Value(s.store.People.List(t.Context(), other.account.ID, models.Page{Limit: 9}))(t); len(people.Items) != 1 {
+		if people := modelstest.Value(s.store.People.List(t.Context(), other.account.ID, value.Page{Limit: 9}))(t); len(people.Items) != 1 {
 			t.Errorf("the other account has %d people", len(people.Items))
 		}
 		// The email of another user connects nothing without the trust in it.

@@ -13,6 +13,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 // withProvider returns a portal over the same store at which users can sign in with the provider.
@@ -271,7 +272,7 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 		page.one("link", "Go to Account")
 		other.get("/account").one("button", "Connect Acme ID")
 
-		users := modelstest.Value(s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 10}))(t)
+		users := modelstest.Value(s.store.People.List(t.Context(), c.account.ID, value.Page{Limit: 10}))(t)
 		for _, user := range users.Items {
 			if user.Email == email {
 				modelstest.Must(t, s.store.People.Remove(t.Context(), c.account.ID, user.ID, models.Operator()))

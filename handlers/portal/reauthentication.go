@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -41,7 +41,7 @@ func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 	session := sessionFrom(c)
 	password, sent := c.GetPostForm(passwordField)
 	if session.NoPassword {
-		return false, s.askPassword(c, problem.From(models.ErrSignInTooOld))
+		return false, s.askPassword(c, problem.From(value.ErrSignInTooOld))
 	}
 	if !sent {
 		return false, s.askPassword(c, problem.Problem{Status: http.StatusForbidden})
@@ -52,11 +52,11 @@ func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 		c.Set(sessionContextKey, session)
 		return true, s.renewSession(c, token)
 	}
-	refusal, ok := refusalOf(c, err, models.ErrWrongCredentials)
+	refusal, ok := refusalOf(c, err, value.ErrWrongCredentials)
 	if !ok {
 		return false, err
 	}
-	if errors.Is(err, models.ErrWrongCredentials) {
+	if errors.Is(err, value.ErrWrongCredentials) {
 		refusal.Message = "The current password is incorrect."
 	}
 	return false, s.askPassword(c, refusal)

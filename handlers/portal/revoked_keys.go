@@ -5,6 +5,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -13,7 +14,7 @@ const (
 	// revokedPerPage is the number of revoked keys on a page.
 	revokedPerPage = 50
 	// revokedDays is the number of days for which a revoked key is listed.
-	revokedDays = int(models.RevokedKeysKept / models.Day)
+	revokedDays = int(models.RevokedKeysKept / value.Day)
 )
 
 // listRevoked shows the keys that were revoked in the last 90 days.
@@ -22,7 +23,7 @@ func (p *keyPages) listRevoked(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	keys, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
+	keys, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, value.Page{After: before, Limit: revokedPerPage})
 	if err != nil {
 		return err
 	}

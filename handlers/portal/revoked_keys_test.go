@@ -14,6 +14,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
@@ -26,7 +27,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 		c.use(secret)
 		c.post("/api-keys/"+key.ID.String()+"/revocation", nil)
 		for range 2 {
-			if _, err := c.store.API.Authenticate(context.Background(), secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
+			if _, err := c.store.API.Authenticate(context.Background(), secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 				t.Fatal(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/models"
+	"portal/models/value"
 )
 
 // sessionStore is the [sessions.Store] of the users who have signed in. The database has their
@@ -62,7 +63,7 @@ func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, err
 		return session, nil
 	}
 	found, err := s.find(r, token)
-	if errors.Is(err, models.ErrSessionNotFound) {
+	if errors.Is(err, value.ErrSessionNotFound) {
 		return session, nil
 	}
 	if err != nil {
@@ -133,7 +134,7 @@ func (s *sessionStore) end(r *http.Request, session *sessions.Session) error {
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()
 	err := s.stored.End(ctx, stored.AccountID, stored.ID, models.UserActor(stored.UserID, visitOf(r).client.Address))
-	if errors.Is(err, models.ErrSessionNotFound) {
+	if errors.Is(err, value.ErrSessionNotFound) {
 		return nil
 	}
 	return err

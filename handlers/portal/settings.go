@@ -12,6 +12,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -38,7 +39,7 @@ func (p *settingsPages) show(c *gin.Context) error {
 func (p *settingsPages) rename(c *gin.Context) error {
 	form := templates.AccountNameForm{Name: c.PostForm("name")}
 	err := p.accounts.Rename(c.Request.Context(), sessionFrom(c).AccountID, form.Name, actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		form.Problem = invalid.Message
 		return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: func() (templates.Page, error) {
 			page, err := p.page(c)
@@ -66,8 +67,8 @@ func (p *settingsPages) setUnusedLifetime(c *gin.Context) error {
 	if err != nil {
 		days = -1 // no choice
 	}
-	err = p.keys.SetUnusedLifetime(ctx, accountID, time.Duration(days)*models.Day, actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	err = p.keys.SetUnusedLifetime(ctx, accountID, time.Duration(days)*value.Day, actorOf(c))
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		form, err := p.unusedKeys(ctx, accountID)
 		if err != nil {
 			return err
@@ -99,7 +100,7 @@ func (p *settingsPages) unusedKeys(ctx context.Context, accountID uuid.UUID) (te
 	}
 	current := p.keys.UnusedLifetime(account)
 	for _, after := range p.keys.UnusedLifetimes() {
-		form.Choices = append(form.Choices, templates.UnusedChoice{Days: int(after / models.Day), Name: models.UnusedText(after), Current: after == current})
+		form.Choices = append(form.Choices, templates.UnusedChoice{Days: int(after / value.Day), Name: models.UnusedText(after), Current: after == current})
 	}
 	return form, nil
 }
@@ -156,7 +157,7 @@ func (p *settingsPages) page(c *gin.Context) (templates.SettingsPage, error) {
 	if err != nil || limit == 0 {
 		return page, err
 	}
-	page.KeyExpiry = &templates.KeyExpiryRule{Maximum: models.WholeDays(limit)}
+	page.KeyExpiry = &templates.KeyExpiryRule{Maximum: value.WholeDays(limit)}
 	active, err := p.keys.Active(c.Request.Context(), session.AccountID)
 	for _, key := range active {
 		if key.ExpiresAt == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -74,12 +75,12 @@ func (p *signInPages) form(next string) templates.SignInForm {
 // signInWithPassword signs in. Every sign-in creates a session with a new token.
 func (p *signInPages) signInWithPassword(c *gin.Context) error {
 	form := p.form(p.destination(c.PostForm("next")))
-	form.Email = models.ReadEmail(c.PostForm("email"))
+	form.Email = value.ReadEmail(c.PostForm("email"))
 	user, err := p.signIns.VerifyPassword(c.Request.Context(), c.PostForm("email"), c.PostForm("password"), p.newClient(c))
 	if err == nil {
 		p.withDeadline(c, func() { err = p.start(c, user, form.Next) })
 	}
-	if refusal, ok := refusalOf(c, err, models.ErrWrongCredentials, models.ErrSignInDisabled, models.ErrOnlyByProvider); ok {
+	if refusal, ok := refusalOf(c, err, value.ErrWrongCredentials, value.ErrSignInDisabled, value.ErrOnlyByProvider); ok {
 		form.Problem = refusal.Message
 		return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(p.page(form))})
 	}
@@ -187,14 +188,14 @@ func (p *signInPages) finishSecondStep(c *gin.Context) error {
 // refuseCode shows the form again with the reason for the refusal. If no sign-in is pending, it
 // leads back to the first step; if err has another cause, it returns err.
 func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, err error) error {
-	if errors.Is(err, models.ErrSignInNotPending) {
+	if errors.Is(err, value.ErrSignInNotPending) {
 		notice := ""
 		if c.Request.Method == http.MethodPost {
 			notice = "The sign-in has expired. Sign in again."
 		}
 		return p.redirectWith(c, signInAddress(c, form.Next), notice)
 	}
-	refusal, ok := refusalOf(c, err, models.ErrWrongCode, models.ErrSignInDisabled, models.ErrOnlyByProvider)
+	refusal, ok := refusalOf(c, err, value.ErrWrongCode, value.ErrSignInDisabled, value.ErrOnlyByProvider)
 	if !ok {
 		return err
 	}

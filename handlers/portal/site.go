@@ -13,7 +13,7 @@ import (
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -116,7 +116,7 @@ func idOf(c *gin.Context) uuid.UUID {
 
 // parseID parses an id other than the zero id.
 func parseID(text string) (uuid.UUID, bool) {
-	id, ok := models.ParseID(text)
+	id, ok := value.ParseID(text)
 	return id, ok && id != uuid.Nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/value"
 )
 
 const unusedPath = "/settings/unused-keys"
@@ -31,7 +32,7 @@ func TestUnusedKeysSetting(t *testing.T) {
 		c.get("/settings").says("revokes no key in the next 14 days")
 		c.post(unusedPath, unusedAfter("90")).redirects("/settings")
 		c.offersUnused(t, "After 90 days", all...)
-		if got := modelstest.Value(c.store.Accounts.Find(t.Context(), c.account.ID))(t).UnusedLifetime; got != 90*models.Day {
+		if got := modelstest.Value(c.store.Accounts.Find(t.Context(), c.account.ID))(t).UnusedLifetime; got != 90*value.Day {
 			t.Errorf("stored %s", got)
 		}
 		c.get("/activity").says("changed when unused API keys are revoked")
@@ -45,7 +46,7 @@ func TestUnusedKeysSetting(t *testing.T) {
 
 // The operator's setting is the default, and the most that an account can choose.
 func TestUnusedKeysSettingOfTheOperator(t *testing.T) {
-	asCustomer(t, models.Options{KeyUnusedLifetime: 90 * models.Day}, func(t *testing.T, c customer, v *visitor) {
+	asCustomer(t, models.Options{KeyUnusedLifetime: 90 * value.Day}, func(t *testing.T, c customer, v *visitor) {
 		c.offersUnused(t, "After 90 days", "After 30 days", "After 90 days")
 		v.post(unusedPath, unusedAfter("180")).is(http.StatusUnprocessableEntity)
 		v.post(unusedPath, unusedAfter("0")).is(http.StatusUnprocessableEntity)

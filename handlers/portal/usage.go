@@ -12,6 +12,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -73,7 +74,7 @@ func (p *usagePages) view(c *gin.Context, path string, key uuid.UUID) (view usag
 	}
 	usage, ok := found[key]
 	if !ok {
-		return view, models.ErrKeyNotFound
+		return view, value.ErrKeyNotFound
 	}
 	view.usages = []models.KeyUsage{usage}
 	return view, nil
@@ -163,7 +164,7 @@ func (p *usagePages) show(c *gin.Context) error {
 		page.Total, page.Refused = templates.Count(requests), templates.Count(refusals)
 		page.Chart = templates.NewUsageChart(sum, view.span, p.Now())
 	} else {
-		ended, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
+		ended, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -176,7 +177,7 @@ func (p *usagePages) show(c *gin.Context) error {
 func (p *usagePages) leadToKey(c *gin.Context) error {
 	id, ok := parseID(c.Query(paramKey))
 	if !ok {
-		return models.ErrKeyNotFound
+		return value.ErrKeyNotFound
 	}
 	view, err := p.view(c, usagePath, id)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/usage"
+	"portal/models/value"
 )
 
 func keyPage(key models.Key) string { return "/api-keys/" + key.ID.String() }
@@ -159,11 +160,11 @@ func TestKeyWithoutUseFor30DaysIsListedAsUnused(t *testing.T) {
 			if got := strings.Count(c.get("/api-keys").text(), "Unused for 30 days"); got != want {
 				t.Errorf("%d keys are unused, want %d", got, want)
 			}
-			clock.Advance(29 * models.Day)
+			clock.Advance(29 * value.Day)
 			if want == 0 {
 				c.use(secret)
 			}
-			clock.Advance(models.Day)
+			clock.Advance(value.Day)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/value"
 	"portal/templates"
 )
 
@@ -79,7 +80,7 @@ func (p *webhookPages) create(c *gin.Context) error {
 	chosen := submittedGroups(c)
 	form.Groups = p.groups(chosen)
 	endpoint, secret, err := p.webhooks.Add(c.Request.Context(), sessionFrom(c).AccountID, form.URL, chosen, actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		if invalid.Field == "groups" {
 			form.GroupsProblem = invalid.Message
 		} else {
@@ -207,7 +208,7 @@ func (p *webhookPages) resend(c *gin.Context, accountID, id uuid.UUID) error {
 func (p *webhookPages) setEvents(c *gin.Context) error {
 	chosen := submittedGroups(c)
 	err := p.webhooks.SetGroups(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), chosen, actorOf(c))
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		page, err := p.endpoint(c)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 // accountDisabled is the message for the keys and users of a disabled account.
@@ -18,90 +19,90 @@ var table = []struct {
 	err     error
 	problem Problem
 }{
-	{models.ErrUnavailable, Unavailable(nil)},
+	{value.ErrUnavailable, Unavailable(nil)},
 	{context.DeadlineExceeded, Unavailable(nil)},
 	// The client has disconnected, which the log and the metrics show as 499.
 	{context.Canceled, Unavailable(nil)},
 
-	{models.ErrKeyMissingPrefix, Unauthorized(ReasonPrefix, "This is not an API key: API keys begin with nas_. "+
+	{value.ErrKeyMissingPrefix, Unauthorized(ReasonPrefix, "This is not an API key: API keys begin with nas_. "+
 		"Send the whole key as it was shown when it was generated.")},
-	{models.ErrKeyMalformed, Unauthorized(ReasonMalformed, "The API key is malformed: it is incomplete or mistyped. "+
+	{value.ErrKeyMalformed, Unauthorized(ReasonMalformed, "The API key is malformed: it is incomplete or mistyped. "+
 		"Copy the whole key again, or generate a new one on the API Keys page.")},
-	{models.ErrKeyUnknown, Unauthorized(ReasonUnknown, "The API key is unknown. "+
+	{value.ErrKeyUnknown, Unauthorized(ReasonUnknown, "The API key is unknown. "+
 		"Check that it belongs to this service, or generate a new one on the API Keys page.")},
-	{models.ErrKeyRevoked, Unauthorized(ReasonRevoked, "The API key has been revoked. "+
+	{value.ErrKeyRevoked, Unauthorized(ReasonRevoked, "The API key has been revoked. "+
 		"Generate a new one on the API Keys page and use that.")},
-	{models.ErrAccountDisabled, Unauthorized(ReasonAccountDisabled, accountDisabled)},
-	{models.ErrTrustChanged, Unauthorized(ReasonTrustChanged, "The trust rule of the API key has changed since this access token was issued. "+
+	{value.ErrAccountDisabled, Unauthorized(ReasonAccountDisabled, accountDisabled)},
+	{value.ErrTrustChanged, Unauthorized(ReasonTrustChanged, "The trust rule of the API key has changed since this access token was issued. "+
 		"Exchange the token of your platform for a new one at /oauth/token.")},
-	{models.ErrAgentNotAllowed, AgentNotAllowed()},
-	{models.ErrAgentPaused, Problem{
+	{value.ErrAgentNotAllowed, AgentNotAllowed()},
+	{value.ErrAgentPaused, Problem{
 		Status: http.StatusForbidden, Code: CodeAgentPaused, Reason: ReasonAgentPaused,
 		Message: "The agent is paused. Resume it on the Agents page, or use another one.",
 	}},
-	{models.ErrAddressNotAllowed, Problem{
+	{value.ErrAddressNotAllowed, Problem{
 		Status: http.StatusForbidden, Code: CodeAddressNotAllowed, Reason: ReasonAddress,
 		Message: "The API key is not accepted from the address of this request. " +
 			"Send it from an allowed network, or change the restrictions of the key on the API Keys page.",
 	}},
-	{models.ErrAccessNotAllowed, Problem{
+	{value.ErrAccessNotAllowed, Problem{
 		Status: http.StatusForbidden, Code: CodeAccessNotAllowed, Reason: ReasonAccess,
 		Message: "The API key has another access. Keys for reports read only /api/activity, /api/calls, /api/usage and /api/key, " +
 			"and other keys do not read the first three. Generate a key with the right access on the API Keys page.",
 	}},
-	{models.ErrWebhookNotFound, missing("", "Webhook not found in this account.")},
-	{models.ErrAgentNotFound, missing(CodeAgentNotFound,
+	{value.ErrWebhookNotFound, missing("", "Webhook not found in this account.")},
+	{value.ErrAgentNotFound, missing(CodeAgentNotFound,
 		"Agent not found in this account. GET /api/agents lists the account's agents.")},
 
-	{models.ErrAccountNotFound, missing(CodeAccountNotFound, "Account not found. GET /operator/accounts lists all accounts.")},
-	{models.ErrCallNotFound, missing(CodeCallNotFound, "Call not found. Calls are kept for 90 days.")},
-	{models.ErrUserNotFound, missing(CodeUserNotFound, "User not found in this account.")},
-	{models.ErrKeyNotFound, missing(CodeKeyNotFound, "API key not found.")},
-	{models.ErrAgentIDTaken, Conflict("An agent of another account has this id. Choose another id.")},
-	{models.ErrKeyIDTaken, Conflict("The id is that of another account's API key, of one with a secret, or of one that was revoked or has expired. Choose another id.")},
-	{models.ErrKeyWithoutSecret, portalOnly(http.StatusConflict, "This key has no secret to rotate. Change its trust rule instead.")},
-	{models.ErrLastOwner, Conflict("The account must have an owner who can sign in. Add another one first.")},
+	{value.ErrAccountNotFound, missing(CodeAccountNotFound, "Account not found. GET /operator/accounts lists all accounts.")},
+	{value.ErrCallNotFound, missing(CodeCallNotFound, "Call not found. Calls are kept for 90 days.")},
+	{value.ErrUserNotFound, missing(CodeUserNotFound, "User not found in this account.")},
+	{value.ErrKeyNotFound, missing(CodeKeyNotFound, "API key not found.")},
+	{value.ErrAgentIDTaken, Conflict("An agent of another account has this id. Choose another id.")},
+	{value.ErrKeyIDTaken, Conflict("The id is that of another account's API key, of one with a secret, or of one that was revoked or has expired. Choose another id.")},
+	{value.ErrKeyWithoutSecret, portalOnly(http.StatusConflict, "This key has no secret to rotate. Change its trust rule instead.")},
+	{value.ErrLastOwner, Conflict("The account must have an owner who can sign in. Add another one first.")},
 
-	{models.ErrAgentLimit, portalOnly(http.StatusUnprocessableEntity,
-		fmt.Sprintf("This account has reached its limit of %d agents. Remove one you no longer use, then try again.", models.MaxAgents))},
-	{models.ErrNoFactor, portalOnly(http.StatusConflict,
+	{value.ErrAgentLimit, portalOnly(http.StatusUnprocessableEntity,
+		fmt.Sprintf("This account has reached its limit of %d agents. Remove one you no longer use, then try again.", value.MaxAgents))},
+	{value.ErrNoFactor, portalOnly(http.StatusConflict,
 		"Set up two-step verification or a passkey for yourself first, on the Account page.")},
-	{models.ErrLastFactor, portalOnly(http.StatusConflict,
+	{value.ErrLastFactor, portalOnly(http.StatusConflict,
 		"This account requires two-step verification, and this is your only factor. Add another one first.")},
-	{models.ErrNotOwner, portalOnly(http.StatusForbidden,
+	{value.ErrNotOwner, portalOnly(http.StatusForbidden,
 		"Only owners can change the people and the settings of this account. Ask an owner, or reload the page if you are one.")},
-	{models.ErrRoleFromProvider, portalOnly(http.StatusConflict,
+	{value.ErrRoleFromProvider, portalOnly(http.StatusConflict,
 		"The identity provider decides whether this person is an owner or a member. Change it there.")},
-	{models.ErrInvitationNotFound, portalOnly(http.StatusNotFound,
+	{value.ErrInvitationNotFound, portalOnly(http.StatusNotFound,
 		"Invitation not found. It may have been used or cancelled. Reload the page to see the pending invitations.")},
-	{models.ErrInvitationExpired, portalOnly(http.StatusGone,
+	{value.ErrInvitationExpired, portalOnly(http.StatusGone,
 		"This invitation is no longer valid, because it has expired. Ask the person who invited you for a new one.")},
-	{models.ErrInvitationInvalid, portalOnly(http.StatusGone,
+	{value.ErrInvitationInvalid, portalOnly(http.StatusGone,
 		"This invitation is no longer valid. It may have been used or cancelled. Ask the person who invited you for a new one.")},
-	{models.ErrInvitationLimit, portalOnly(http.StatusUnprocessableEntity,
-		fmt.Sprintf("This account has reached its limit of %d pending invitations. Cancel one, then try again.", models.MaxInvitations))},
-	{models.ErrEmailInvited, portalOnly(http.StatusUnprocessableEntity,
+	{value.ErrInvitationLimit, portalOnly(http.StatusUnprocessableEntity,
+		fmt.Sprintf("This account has reached its limit of %d pending invitations. Cancel one, then try again.", value.MaxInvitations))},
+	{value.ErrEmailInvited, portalOnly(http.StatusUnprocessableEntity,
 		"This person has already been invited. For a new link, cancel the pending invitation first.")},
-	{models.ErrEmailTaken, portalOnly(http.StatusUnprocessableEntity, "This email is already in use.")},
-	{models.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
+	{value.ErrEmailTaken, portalOnly(http.StatusUnprocessableEntity, "This email is already in use.")},
+	{value.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
 		"You are not signed in, or your session has ended. Sign in again.")},
-	{models.ErrPasswordsOff, portalOnly(http.StatusForbidden,
+	{value.ErrPasswordsOff, portalOnly(http.StatusForbidden,
 		"Sign-in with a password is turned off. The sign-in page shows the other ways.")},
-	{models.ErrOnlyByProvider, portalOnly(http.StatusUnprocessableEntity,
+	{value.ErrOnlyByProvider, portalOnly(http.StatusUnprocessableEntity,
 		"Your organization decides who has access, so you can only sign in through it. Your own password or passkeys don’t work here.")},
-	{models.ErrOnlySignIn, portalOnly(http.StatusConflict, "This is your only way to sign in.")},
-	{models.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
-		fmt.Sprintf("This account has reached its limit of %d active API keys. Revoke one you no longer use, then try again.", models.MaxActiveKeys))},
-	{models.ErrLinkInvalid, portalOnly(http.StatusGone,
+	{value.ErrOnlySignIn, portalOnly(http.StatusConflict, "This is your only way to sign in.")},
+	{value.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
+		fmt.Sprintf("This account has reached its limit of %d active API keys. Revoke one you no longer use, then try again.", value.MaxActiveKeys))},
+	{value.ErrLinkInvalid, portalOnly(http.StatusGone,
 		"This sign-in link has already been used or has expired. Ask the person who sent it for a new one.")},
-	{models.ErrMailLinkInvalid, portalOnly(http.StatusGone,
+	{value.ErrMailLinkInvalid, portalOnly(http.StatusGone,
 		"This link has already been used or has expired. Send yourself a new one.")},
-	{models.ErrSignInTooOld, portalOnly(http.StatusUnprocessableEntity,
+	{value.ErrSignInTooOld, portalOnly(http.StatusUnprocessableEntity,
 		"You signed in more than 10 minutes ago. Sign in with a new sign-in link, then try again.")},
-	{models.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
-	{models.ErrWrongCode, portalOnly(http.StatusUnprocessableEntity,
+	{value.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
+	{value.ErrWrongCode, portalOnly(http.StatusUnprocessableEntity,
 		"Incorrect code. Enter the current code from your app. Each code works only once.")},
-	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
+	{value.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
 }
 
 // From returns the problem for err, which must not be nil. If the chain of err has a [Problem],
@@ -117,16 +118,16 @@ func From(err error) Problem {
 }
 
 func fromModels(err error) Problem {
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return portalOnly(http.StatusUnprocessableEntity, invalid.Message)
 	}
-	if expired, ok := errors.AsType[*models.KeyExpiredError](err); ok {
+	if expired, ok := errors.AsType[*value.KeyExpiredError](err); ok {
 		return keyExpired(expired.At)
 	}
 	if limit, ok := errors.AsType[*models.LimitError](err); ok {
 		return limitReached(limit)
 	}
-	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
+	if limit, ok := errors.AsType[*value.SignInLimitError](err); ok {
 		p := portalOnly(http.StatusTooManyRequests, "")
 		p.RetryAfter = limit.RetryAfter
 		if limit.AppCodes {

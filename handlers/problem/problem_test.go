@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/value"
 )
 
 func TestModelErrorsMapToStatusAndCode(t *testing.T) {
@@ -19,12 +19,12 @@ func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 		status int
 		code   string
 	}{
-		{models.ErrSignInDisabled, http.StatusUnprocessableEntity, ""},
-		{models.ErrSessionNotFound, http.StatusUnauthorized, ""},
-		{models.ErrKeyLimit, http.StatusUnprocessableEntity, ""},
-		{models.ErrWrongCredentials, http.StatusUnprocessableEntity, ""},
-		{&models.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, ""},
-		{models.ErrUnavailable, http.StatusServiceUnavailable, "UNAVAILABLE"},
+		{value.ErrSignInDisabled, http.StatusUnprocessableEntity, ""},
+		{value.ErrSessionNotFound, http.StatusUnauthorized, ""},
+		{value.ErrKeyLimit, http.StatusUnprocessableEntity, ""},
+		{value.ErrWrongCredentials, http.StatusUnprocessableEntity, ""},
+		{&value.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, ""},
+		{value.ErrUnavailable, http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{context.Canceled, http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{errors.New("relation does not exist"), http.StatusInternalServerError, "INTERNAL"},
@@ -41,7 +41,7 @@ func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 }
 
 func TestLimitOfSignInsSaysWhatWasWrongAndHowLongToWait(t *testing.T) {
-	for message, limit := range map[string]models.SignInLimitError{
+	for message, limit := range map[string]value.SignInLimitError{
 		"Too many incorrect passwords. Wait 60 seconds, then try again.":      {RetryAfter: time.Minute},
 		"Too many incorrect codes. Wait 2 seconds, then try again.":           {RetryAfter: time.Second + 1, Codes: true},
 		"Too many sign-ins or confirmations. Wait 1 seconds, then try again.": {RetryAfter: time.Second, Right: true},
@@ -61,7 +61,7 @@ func TestLimitOfSignInsSaysWhatWasWrongAndHowLongToWait(t *testing.T) {
 
 func TestServerErrorMessageDoesNotDependOnTheCause(t *testing.T) {
 	for _, pair := range [][2]error{
-		{models.ErrUnavailable, fmt.Errorf("ping: %w: %w", models.ErrUnavailable, errors.New("dial tcp 10.0.0.7:5432"))},
+		{value.ErrUnavailable, fmt.Errorf("ping: %w: %w", value.ErrUnavailable, errors.New("dial tcp 10.0.0.7:5432"))},
 		{errors.New("a"), errors.New("b")},
 		{problem.Internal(nil), problem.Internal(errors.New("b"))},
 	} {

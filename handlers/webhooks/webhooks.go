@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 	"portal/models/webhook"
 )
 
@@ -137,7 +138,7 @@ func (s *Sender) start(ctx, sending context.Context, attempts *sync.WaitGroup) (
 	claiming, cancel := context.WithTimeout(ctx, s.store.Timeout())
 	defer cancel()
 	content, err := s.store.Webhooks.Claim(claiming, turn)
-	if errors.Is(err, models.ErrNoDelivery) {
+	if errors.Is(err, value.ErrNoDelivery) {
 		return false, nil
 	}
 	if err != nil {

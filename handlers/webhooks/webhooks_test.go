@@ -23,6 +23,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/secret"
+	"portal/models/value"
 	"portal/models/webhook"
 )
 
@@ -304,7 +305,7 @@ func TestEndpointThatFailsForLong(t *testing.T) {
 		for range 19 {
 			fail()
 		}
-		in.clock.Advance(5 * models.Day)
+		in.clock.Advance(5 * value.Day)
 		waiting := modelstest.Value(in.store.Outbox.Waiting(t.Context()))(t)
 		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
 		modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{}))

@@ -21,6 +21,7 @@ import (
 	"portal/models/backup"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/value"
 	"portal/models/webhook"
 	"portal/models/widget"
 	"portal/models/workload"
@@ -141,14 +142,14 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 
 		d.restore(t, file, backup.KeepUnrevokedKeys, 2)
 		d.answers(t, "kept", kept, nil)
-		d.answers(t, "leaked", leaked, models.ErrKeyRevoked)
+		d.answers(t, "leaked", leaked, value.ErrKeyRevoked)
 		if key, err := d.Keys.Find(t.Context(), d.account.ID, leakedID); err != nil || key.Leak.String() != "Reported as leaked by GitHub: https://example.com/.env" {
 			t.Errorf("leaked: %q, %v", key.Leak.String(), err)
 		}
-		d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
-		d.answers(t, "later", later, models.ErrKeyUnknown)
-		deployment{Store: other}.answers(t, "later, on another instance", later, models.ErrKeyUnknown)
-		if _, err := d.Sessions.Find(t.Context(), session, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+		d.answers(t, "revoked", revoked, value.ErrKeyRevoked)
+		d.answers(t, "later", later, value.ErrKeyUnknown)
+		deployment{Store: other}.answers(t, "later, on another instance", later, value.ErrKeyUnknown)
+		if _, err := d.Sessions.Find(t.Context(), session, models.Client{}); !errors.Is(err, value.ErrSessionNotFound) {
 			t.Errorf("the session has not ended: %v", err)
 		}
 		if _, err := d.user(t, d.email, "another horse battery"); err != nil {
@@ -169,7 +170,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		// The restored database works.
 		id, secret := d.generate(t, "new")
 		d.revoke(t, id)
-		d.answers(t, "new", secret, models.ErrKeyRevoked)
+		d.answers(t, "new", secret, value.ErrKeyRevoked)
 	})
 }
 
@@ -194,7 +195,7 @@ func TestRestoreWithForeignSettingsSurvivesACrash(t *testing.T) {
 	d.restore(t, file, backup.KeepUnrevokedKeys, 1)
 	must(t, cluster.Halt())
 	must(t, cluster.Resume())
-	d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
+	d.answers(t, "revoked", revoked, value.ErrKeyRevoked)
 	if after := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t); after.Label != "東京" || !after.CreatedAt.Equal(before.CreatedAt) {
 		t.Errorf("restored %+v, want %+v", after, before)
 	}
@@ -245,7 +246,7 @@ func TestRestoreOfALostDatabaseNeedsAChoice(t *testing.T) {
 		d.Store = modelstest.Open(t, d.url, models.Options{}) // a schema without accounts
 		needsAChoice("without accounts", d.url)
 		d.restore(t, file, backup.RevokeAllKeys, 1)
-		d.answers(t, "revoked by choice", secret, models.ErrKeyRevoked)
+		d.answers(t, "revoked by choice", secret, value.ErrKeyRevoked)
 	})
 }
 
@@ -265,9 +266,9 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 			var revoked []uuid.UUID
 			for id := range secrets {
 				_, err := d.Keys.Revoke(t.Context(), d.account.ID, id, "", models.Operator())
-				if err == nil || errors.Is(err, models.ErrKeyAlreadyRevoked) {
+				if err == nil || errors.Is(err, value.ErrKeyAlreadyRevoked) {
 					revoked = append(revoked, id)
-				} else if !errors.Is(err, models.ErrUnavailable) {
+				} else if !errors.Is(err, value.ErrUnavailable) {
 					t.Error(err)
 				}
 			}
@@ -279,7 +280,7 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 			}
 		}
 		for _, id := range <-confirmed {
-			d.answers(t, "confirmed", secrets[id], models.ErrKeyRevoked)
+			d.answers(t, "confirmed", secrets[id], value.ErrKeyRevoked)
 		}
 	})
 }
@@ -308,7 +309,7 @@ func TestRestoreSeesARevocationThatItHasWaitedFor(t *testing.T) {
 	})
 	must(t, revocation.Commit())
 	must(t, <-restored)
-	d.answers(t, "revoked", secret, models.ErrKeyRevoked)
+	d.answers(t, "revoked", secret, value.ErrKeyRevoked)
 }
 
 // A key that is revoked in the current database stays revoked with each choice.
@@ -322,10 +323,10 @@ func TestKeepingUnknownKeysKeepsNoRevokedKey(t *testing.T) {
 		d.revoke(t, revokedID)
 		d.exec(t, "DELETE FROM api_keys WHERE label = 'missing'")
 		d.restore(t, file, backup.KeepUnknownKeys, 1)
-		d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
+		d.answers(t, "revoked", revoked, value.ErrKeyRevoked)
 		d.answers(t, "missing", missing, nil)
 		d.restore(t, file, backup.RevokeAllKeys, 2)
-		d.answers(t, "missing", missing, models.ErrKeyRevoked)
+		d.answers(t, "missing", missing, value.ErrKeyRevoked)
 	})
 }
 
@@ -334,10 +335,10 @@ func TestKeepingUnknownKeysKeepsNoRevokedKey(t *testing.T) {
 var changes = map[string]func(t *testing.T, d deployment) (change func(), check func(t *testing.T)){
 	"restrictions": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		id, _ := d.generate(t, "prod")
-		expiry := time.Now().Add(models.Day).Truncate(time.Second)
+		expiry := time.Now().Add(value.Day).Truncate(time.Second)
 		networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		return func() {
-				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks, Limits: models.Limits{Calls: 5}}
+				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks, Limits: value.Limits{Calls: 5}}
 				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, "", restrictions, "", models.Operator()))(t)
 				// Nobody gets a second mail about the expiry.
 				d.exec(t, "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id)
@@ -366,7 +367,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				if !slices.Equal(kept.Groups, []models.EventGroup{models.GroupCalls}) {
 					t.Errorf("the endpoint gets %q", kept.Groups)
 				}
-				if _, err := find(ids[1]); !errors.Is(err, models.ErrWebhookNotFound) {
+				if _, err := find(ids[1]); !errors.Is(err, value.ErrWebhookNotFound) {
 					t.Errorf("the removed endpoint: %v", err)
 				}
 				if disabled := modelstest.Value(find(ids[2]))(t); kept.DisabledAt != nil || disabled.DisabledAt == nil {
@@ -382,7 +383,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
 		return func() {
 				modelstest.Value(d.Agents.SetPaused(t.Context(), d.account.ID, agent.ID, true, models.Operator()))(t)
-				modelstest.Value(d.Accounts.SetLimits(t.Context(), d.account.ID, models.Limits{MinutesPerMonth: 7}, models.Operator()))(t)
+				modelstest.Value(d.Accounts.SetLimits(t.Context(), d.account.ID, value.Limits{MinutesPerMonth: 7}, models.Operator()))(t)
 			}, func(t *testing.T) {
 				if agent := modelstest.Value(d.Agents.Find(t.Context(), d.account.ID, agent.ID))(t); agent.PausedAt == nil {
 					t.Error("the agent is not paused")
@@ -395,7 +396,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	"disabled account": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		_, secret := d.generate(t, "prod")
 		return func() { must(t, d.Accounts.SetDisabled(t.Context(), d.account.ID, true, models.Operator())) },
-			func(t *testing.T) { d.answers(t, "prod", secret, models.ErrAccountDisabled) }
+			func(t *testing.T) { d.answers(t, "prod", secret, value.ErrAccountDisabled) }
 	},
 	// A widget token of a removed agent may still be valid.
 	"removed agents": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
@@ -415,7 +416,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				// Nobody has removed it.
 				d.exec(t, "DELETE FROM agents WHERE id = ?", lost.ID)
 			}, func(t *testing.T) {
-				for agent, want := range map[models.Agent]error{kept: nil, removed: models.ErrAgentNotFound, again: nil, lost: nil} {
+				for agent, want := range map[models.Agent]error{kept: nil, removed: value.ErrAgentNotFound, again: nil, lost: nil} {
 					if _, err := d.Agents.Find(ctx, d.account.ID, agent.ID); !errors.Is(err, want) {
 						t.Errorf("%s: %v, want %v", agent.Name, err, want)
 					}
@@ -429,8 +430,8 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	// The current database may lack a user because the user was removed after the backup.
 	"missing user": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		return func() { d.exec(t, "DELETE FROM users WHERE account_id = ?", d.account.ID) }, func(t *testing.T) {
-			if _, err := d.user(t, d.email, password); !errors.Is(err, models.ErrSignInDisabled) {
-				t.Errorf("%v, want %v", err, models.ErrSignInDisabled)
+			if _, err := d.user(t, d.email, password); !errors.Is(err, value.ErrSignInDisabled) {
+				t.Errorf("%v, want %v", err, value.ErrSignInDisabled)
 			}
 		}
 	},
@@ -444,14 +445,14 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				d.exec(t, "UPDATE users SET role = 'member' WHERE id = ?", demoted.ID)
 				must(t, d.People.Remove(t.Context(), d.account.ID, removed.ID, models.Operator()))
 			}, func(t *testing.T) {
-				users, err := d.People.List(t.Context(), d.account.ID, models.Page{Limit: 10})
+				users, err := d.People.List(t.Context(), d.account.ID, value.Page{Limit: 10})
 				if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
 					t.Errorf("users %+v, %v", users, err)
 				}
-				if _, err := d.SignIn.LinkUser(t.Context(), link.Token); !errors.Is(err, models.ErrLinkInvalid) {
+				if _, err := d.SignIn.LinkUser(t.Context(), link.Token); !errors.Is(err, value.ErrLinkInvalid) {
 					t.Errorf("the link: %v", err)
 				}
-				if _, err := d.Invitations.Find(t.Context(), token); !errors.Is(err, models.ErrInvitationInvalid) {
+				if _, err := d.Invitations.Find(t.Context(), token); !errors.Is(err, value.ErrInvitationInvalid) {
 					t.Errorf("the cancelled invitation: %v", err)
 				}
 				d.add(t, "eve@example.com")
@@ -470,7 +471,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		return func() {
 				must(t, d.Credentials.DisconnectIdentity(t.Context(), session, ended.Issuer, "Example", actor))
 			}, func(t *testing.T) {
-				for identity, want := range map[models.Identity]error{kept: nil, ended: models.ErrIdentityNotFound} {
+				for identity, want := range map[models.Identity]error{kept: nil, ended: value.ErrIdentityNotFound} {
 					if _, err := d.SignIn.WithIdentity(t.Context(), identity, false, models.Client{}); !errors.Is(err, want) {
 						t.Errorf("%s: %v, want %v", identity.Issuer, err, want)
 					}
@@ -493,7 +494,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				}
 			}, func(t *testing.T) {
 				for email, want := range map[string]error{
-					"new@example.com": nil, d.email: models.ErrWrongCredentials, "dave@example.com": models.ErrWrongCredentials,
+					"new@example.com": nil, d.email: value.ErrWrongCredentials, "dave@example.com": value.ErrWrongCredentials,
 				} {
 					if _, err := d.user(t, email, password); !errors.Is(err, want) {
 						t.Errorf("%s: %v, want %v", email, err, want)
@@ -542,7 +543,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				}
 				for name, version := range map[string]uuid.UUID{"backup": *before.TrustVersion, "current": *after.TrustVersion} {
 					claims := widget.AccessClaims{AccountID: d.account.ID, KeyID: key.ID, Rule: version}
-					if _, err := d.API.AuthenticateAccess(t.Context(), claims, models.Source{}); !errors.Is(err, models.ErrTrustChanged) {
+					if _, err := d.API.AuthenticateAccess(t.Context(), claims, models.Source{}); !errors.Is(err, value.ErrTrustChanged) {
 						t.Errorf("an access token of the %s rule: %v", name, err)
 					}
 				}
@@ -582,8 +583,8 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	// The backup is of the time when the key was about to be revoked.
 	"used key": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		id := d.workload(t, trusted("main")).ID
-		long := time.Now().Add(-100 * models.Day)
-		must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, 30*models.Day, models.Operator()))
+		long := time.Now().Add(-100 * value.Day)
+		must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, 30*value.Day, models.Operator()))
 		d.exec(t, `UPDATE api_keys SET created_at = ?0, unused_policy = 0, unused_check_at = ?0, unused_since = ?0, unused_warned_at = ?0,
 			unused_warnings = 2, unused_mailed = 2 WHERE id = ?1`, long, id)
 		use := func(at time.Time) {
@@ -598,15 +599,15 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 			}
 		}
 	},
-	"shorter lifetime of unused keys": unusedLifetimes(90*models.Day, 30*models.Day),
-	"longer lifetime of unused keys":  unusedLifetimes(30*models.Day, 90*models.Day),
-	"no lifetime of unused keys":      unusedLifetimes(30*models.Day, 0),
+	"shorter lifetime of unused keys": unusedLifetimes(90*value.Day, 30*value.Day),
+	"longer lifetime of unused keys":  unusedLifetimes(30*value.Day, 90*value.Day),
+	"no lifetime of unused keys":      unusedLifetimes(30*value.Day, 0),
 	// What the customer pays for and what limits count. A call that the portal has ended stays
 	// so.
 	"calls": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
 		key, _ := d.generate(t, "prod")
-		listed := time.Now().Add(-models.Day).Truncate(time.Second)
+		listed := time.Now().Add(-value.Day).Truncate(time.Second)
 		call := func(room string) {
 			d.exec(t, "INSERT INTO calls (id, account_id, agent_id, api_key_id, room_id, room_name, started_at, exact) VALUES (?, ?, ?, ?, ?, ?, ?, TRUE)",
 				uuid.New(), d.account.ID, agent.ID, key, room, room, listed.Add(-time.Hour))
@@ -616,14 +617,14 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 			call(room)
 		}
 		d.exec(t, "UPDATE call_rounds SET listed_at = ?", listed)
-		d.exec(t, "INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES (?, ?, 3, 60)", key, listed.Truncate(models.Day))
+		d.exec(t, "INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES (?, ?, 3, 60)", key, listed.Truncate(value.Day))
 		return func() {
 				d.exec(t, "UPDATE calls SET ended_at = ?, end_reason = 'ended_in_portal' WHERE room_id = ?", time.Now(), rooms[0])
 				d.exec(t, "DELETE FROM calls WHERE room_id IN (?, ?)", rooms[1], rooms[2])
 				call(rooms[2])
 				call(rooms[3])
 				d.exec(t, "UPDATE call_totals SET calls = 4, seconds = 10 WHERE subject_id = ?", key)
-				d.exec(t, "INSERT INTO limit_notices (subject_id, month, percent) VALUES (?, ?, 80)", key, listed.Truncate(models.Day))
+				d.exec(t, "INSERT INTO limit_notices (subject_id, month, percent) VALUES (?, ?, 80)", key, listed.Truncate(value.Day))
 			}, func(t *testing.T) {
 				d.count(t, 4, "SELECT count(*) FROM calls WHERE api_key_id = ?", key)
 				d.count(t, 1, "SELECT count(*) FROM calls WHERE ended_at IS NOT NULL AND room_id = ?", rooms[0])
@@ -652,7 +653,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 			must(t, backup.Record(t.Context(), d.url, at))
 		}
 		now := time.Now().UTC().Truncate(time.Second)
-		note(now.Add(-models.Day), true, "old")
+		note(now.Add(-value.Day), true, "old")
 		return func() { note(now, false, "new") }, func(t *testing.T) {
 			d.count(t, 1, "SELECT count(*) FROM last_start WHERE NOT passwords_off")
 			d.count(t, 1, "SELECT count(*) FROM secret_check WHERE current = ?", []byte("new"))
@@ -670,7 +671,7 @@ func unusedLifetimes(before, after time.Duration) func(t *testing.T, d deploymen
 		set(before)
 		return func() { set(after) }, func(t *testing.T) {
 			account := modelstest.Value(d.Accounts.Find(t.Context(), d.account.ID))(t)
-			if got := d.Keys.UnusedLifetime(account); got != 30*models.Day {
+			if got := d.Keys.UnusedLifetime(account); got != 30*value.Day {
 				t.Errorf("%s", models.UnusedText(got))
 			}
 		}
@@ -739,7 +740,7 @@ func TestRestoreOfTwoBackupsRevivesNoAgent(t *testing.T) {
 		d.restore(t, first, backup.KeepUnrevokedKeys, 0)
 		for range 2 {
 			d.restore(t, second, backup.KeepUnrevokedKeys, 0)
-			if _, err := d.Agents.Find(t.Context(), d.account.ID, agent.ID); !errors.Is(err, models.ErrAgentNotFound) {
+			if _, err := d.Agents.Find(t.Context(), d.account.ID, agent.ID); !errors.Is(err, value.ErrAgentNotFound) {
 				t.Errorf("the agent: %v", err)
 			}
 		}
@@ -763,7 +764,7 @@ func TestRestoreErasesAgain(t *testing.T) {
 		must(t, d.Erasures.Finish(ctx))
 
 		d.restore(t, before, backup.KeepUnrevokedKeys, 0)
-		if _, err := d.Accounts.Find(ctx, eve.account.ID); !errors.Is(err, models.ErrAccountNotFound) {
+		if _, err := d.Accounts.Find(ctx, eve.account.ID); !errors.Is(err, value.ErrAccountNotFound) {
 			t.Errorf("the restore shows the erased account: %v", err)
 		}
 		if user := modelstest.Value(d.People.Find(ctx, d.account.ID, bob.ID))(t); user.Email != models.ErasedName || user.RemovedAt == nil || user.LastSignInAt != nil {
@@ -855,7 +856,7 @@ func TestRestoreOfABackupWithTheFirstSchema(t *testing.T) {
 			d.count(t, 2, "SELECT count(*) FROM calls")
 			id, secret := d.generate(t, "new")
 			d.revoke(t, id)
-			d.answers(t, "new", secret, models.ErrKeyRevoked)
+			d.answers(t, "new", secret, value.ErrKeyRevoked)
 		}
 		older := d.url
 		for _, file := range files {

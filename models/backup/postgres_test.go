@@ -14,6 +14,7 @@ import (
 	"portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
+	"portal/models/value"
 )
 
 // neighbors are what a database of the portal can hold beside it: the statements of the server's
@@ -87,7 +88,7 @@ func TestRestoreInASharedDatabase(t *testing.T) {
 			for _, file := range []string{file, whole} {
 				d.restore(t, file, backup.KeepUnrevokedKeys, 1)
 				d.answers(t, "kept", kept, nil)
-				d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
+				d.answers(t, "revoked", revoked, value.ErrKeyRevoked)
 				if after := definitions(t, administrator); after != before {
 					t.Errorf("the objects are\n%s\nwant\n%s", after, before)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/value"
 )
 
 const (
@@ -109,7 +110,7 @@ func (c claims) isFor(clientID string, audiences int) bool {
 // access returns the account and the role in the claims, or nil unless both are valid.
 func (c claims) access() *models.IdentityAccess {
 	role := models.Role(c.Role)
-	id, ok := models.ParseID(string(c.Account))
+	id, ok := value.ParseID(string(c.Account))
 	if !ok || id == uuid.Nil || role != models.RoleOwner && role != models.RoleMember {
 		return nil
 	}

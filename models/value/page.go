@@ -1,4 +1,4 @@
-package models
+package value
 
 import (
 	"github.com/google/uuid"
@@ -17,11 +17,11 @@ type List[T any] struct {
 	Next  uuid.UUID // After of the next page; zero on the last page
 }
 
-// entry is an entry of a list.
-type entry interface{ EntryID() uuid.UUID }
+// Entry is an entry of a list.
+type Entry interface{ EntryID() uuid.UUID }
 
-// cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
-func cut[T entry](rows []T, p Page) List[T] {
+// Cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
+func Cut[T Entry](rows []T, p Page) List[T] {
 	if len(rows) <= p.Limit {
 		return List[T]{Items: rows}
 	}
@@ -29,8 +29,8 @@ func cut[T entry](rows []T, p Page) List[T] {
 	return List[T]{rows, rows[len(rows)-1].EntryID()}
 }
 
-// byID orders the query by id and limits it to the page and one row more.
-func (p Page) byID(query *bun.SelectQuery) *bun.SelectQuery {
+// ByID orders the query by id and limits it to the page and one row more.
+func (p Page) ByID(query *bun.SelectQuery) *bun.SelectQuery {
 	if p.After != uuid.Nil {
 		query = query.Where("?TableAlias.id > ?", p.After)
 	}

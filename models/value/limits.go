@@ -1,4 +1,4 @@
-package models
+package value
 
 import (
 	"cmp"
@@ -24,11 +24,11 @@ const (
 )
 
 const (
-	// maintenanceBatch is the number of rows that one statement of the maintenance reads.
-	maintenanceBatch = 1000
-	// writeBatch is the number of rows that it deletes or changes at once. A small batch does
+	// MaintenanceBatch is the number of rows that one statement of the maintenance reads.
+	MaintenanceBatch = 1000
+	// WriteBatch is the number of rows that it deletes or changes at once. A small batch does
 	// not delay other writers.
-	writeBatch = 250
+	WriteBatch = 250
 )
 
 // Limits are the limits of the calls of a key or an account; 0: none.

@@ -1,4 +1,4 @@
-package models
+package value
 
 import (
 	"database/sql"
@@ -120,49 +120,49 @@ func (e *SignInLimitError) Error() string {
 // ErrUnavailable is [database.ErrUnavailable].
 var ErrUnavailable = database.ErrUnavailable
 
-// failed is [database.Failed], and also knows the errors of the authenticator.
-func failed(operation string, err error) error {
+// Failed is [database.Failed], and also knows the errors of the authenticator.
+func Failed(operation string, err error) error {
 	if errors.Is(err, authn.ErrStandby) || errors.Is(err, authn.ErrNoEpoch) || errors.Is(err, authn.ErrBusy) {
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return database.Failed(operation, err)
 }
 
-// affected returns the number of rows that a statement has changed.
-func affected(result sql.Result, err error) (int64, error) {
+// Affected returns the number of rows that a statement has changed.
+func Affected(result sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
 
-// unlessAffected returns the error of a statement, or otherwise if the statement changed no row.
-func unlessAffected(result sql.Result, err, otherwise error) error {
-	if n, err := affected(result, err); err != nil || n > 0 {
+// UnlessAffected returns the error of a statement, or otherwise if the statement changed no row.
+func UnlessAffected(result sql.Result, err, otherwise error) error {
+	if n, err := Affected(result, err); err != nil || n > 0 {
 		return err
 	}
 	return otherwise
 }
 
-// noRows returns missing in place of [sql.ErrNoRows].
-func noRows(err, missing error) error {
+// NoRows returns missing in place of [sql.ErrNoRows].
+func NoRows(err, missing error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return missing
 	}
 	return err
 }
 
-// notFound returns missing in place of [sql.ErrNoRows], and otherwise the error of failed.
-func notFound(operation string, err, missing error) error {
+// NotFound returns missing in place of [sql.ErrNoRows], and otherwise the error of failed.
+func NotFound(operation string, err, missing error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return missing
 	}
-	return failed(operation, err)
+	return Failed(operation, err)
 }
 
-// disabledIfWrong returns [ErrSignInDisabled] in place of [ErrWrongCredentials], for users who have
+// DisabledIfWrong returns [ErrSignInDisabled] in place of [ErrWrongCredentials], for users who have
 // not entered a password.
-func disabledIfWrong(err error) error {
+func DisabledIfWrong(err error) error {
 	if errors.Is(err, ErrWrongCredentials) {
 		return ErrSignInDisabled
 	}

@@ -1,4 +1,4 @@
-package models
+package value
 
 import (
 	"bytes"
@@ -24,38 +24,38 @@ func ParseID(text string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// newID returns a UUIDv7 (RFC 9562 section 5.7), which sorts by creation time.
-func newID() uuid.UUID {
+// NewID returns a UUIDv7 (RFC 9562 section 5.7), which sorts by creation time.
+func NewID() uuid.UUID {
 	// NewV7 fails only if crypto/rand fails, and crypto/rand then ends the program.
 	return uuid.Must(uuid.NewV7())
 }
 
-func random(n int) []byte {
+func Random(n int) []byte {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails (crypto/rand)
 	return bytes
 }
 
-func newToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
+func NewToken() string { return base64.RawURLEncoding.EncodeToString(Random(32)) }
 
-func hashToken(token string) []byte {
+func HashToken(token string) []byte {
 	hash := sha256.Sum256([]byte(token))
 	return hash[:]
 }
 
-func sortedIDs(ids []uuid.UUID) []uuid.UUID {
+func SortedIDs(ids []uuid.UUID) []uuid.UUID {
 	if ids == nil {
 		return nil
 	}
 	sorted := append([]uuid.UUID{}, ids...)
-	slices.SortFunc(sorted, compareIDs)
+	slices.SortFunc(sorted, CompareIDs)
 	return slices.Compact(sorted)
 }
 
-func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+func CompareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7). Before 1970, that is zero.
-func lowestID(at time.Time) (id uuid.UUID) {
+// LowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7). Before 1970, that is zero.
+func LowestID(at time.Time) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(max(0, at.UnixMilli()))<<16)
 	return id
 }

@@ -1,4 +1,4 @@
-package models
+package value
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 		if text == "" {
 			continue
 		}
-		network, ok := parseNetwork(text)
+		network, ok := ParseNetwork(text)
 		switch {
 		case !ok:
 			wrong = append(wrong, strconv.Quote(shorten(text)))
@@ -58,9 +58,9 @@ func someOf(texts []string, separator string) string {
 	return strings.Join(texts, separator)
 }
 
-// parseNetwork returns the network with this text. An address is the network of this address alone,
+// ParseNetwork returns the network with this text. An address is the network of this address alone,
 // and an IPv4 address in IPv6 notation is IPv4.
-func parseNetwork(text string) (netip.Prefix, bool) {
+func ParseNetwork(text string) (netip.Prefix, bool) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
 		address, err := netip.ParseAddr(text)
@@ -85,12 +85,12 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 64)], "")
 }
 
-// network returns the [usage.Network] of an address. Other text is returned unchanged.
-func network(address string) string { return prefix(address, 128) }
+// Network returns the [usage.Network] of an address. Other text is returned unchanged.
+func Network(address string) string { return prefix(address, 128) }
 
-// site returns the largest network that one attacker usually controls: the IPv4 address, or the /48
+// Site returns the largest network that one attacker usually controls: the IPv4 address, or the /48
 // network of an IPv6 address. Other text is returned unchanged.
-func site(address string) string { return prefix(address, 48) }
+func Site(address string) string { return prefix(address, 48) }
 
 // prefix returns the [usage.Network] of an address, or the network around it with a shorter length.
 func prefix(address string, bits int) string {
@@ -102,8 +102,8 @@ func prefix(address string, bits int) string {
 	return netip.PrefixFrom(client.Addr(), min(client.Bits(), bits)).Masked().String()
 }
 
-// contains reports whether one of the networks contains an address.
-func contains(networks []netip.Prefix, address netip.Addr) bool {
+// Contains reports whether one of the networks contains an address.
+func Contains(networks []netip.Prefix, address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
 	return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(address) })
 }

@@ -1,4 +1,4 @@
-package models
+package value
 
 import (
 	"bytes"
@@ -21,9 +21,9 @@ import (
 // Unicode code points.
 const maxNameLength = 100
 
-// cleanName trims a label or name. Unless the result has 1 to maxNameLength characters, and they
+// CleanName trims a label or name. Unless the result has 1 to maxNameLength characters, and they
 // are readable, the error is an [*InvalidError], whose message names the field by title.
-func cleanName(field, title, value string) (string, error) {
+func CleanName(field, title, value string) (string, error) {
 	value = strings.TrimSpace(value)
 	switch length := utf8.RuneCountInString(value); {
 	case !utf8.ValidString(value):
@@ -45,9 +45,9 @@ func readable(text string) bool {
 	runes := []rune(text)
 	for i, r := range runes {
 		switch {
-		case !hidden(r):
+		case !Hidden(r):
 			visible = visible || unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && r != brailleBlank
-		case i == 0 || hidden(runes[i-1]) && !unicode.Is(unicode.Variation_Selector, runes[i-1]):
+		case i == 0 || Hidden(runes[i-1]) && !unicode.Is(unicode.Variation_Selector, runes[i-1]):
 			return false
 		case r == textStyle || r == emojiStyle:
 			if runes[i-1] < utf8.RuneSelf || !unicode.In(runes[i-1], unicode.P, unicode.S) {
@@ -72,10 +72,10 @@ const (
 	emojiStyle         = '\ufe0f' // it is an emoji
 )
 
-// hidden reports whether a character is invisible, breaks lines or changes the order of others:
+// Hidden reports whether a character is invisible, breaks lines or changes the order of others:
 // control characters, the bidi controls, and the default-ignorable code points (Unicode, section
 // 5.21).
-func hidden(r rune) bool {
+func Hidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
@@ -89,7 +89,7 @@ func joins(r rune) bool {
 // ReadEmail returns an email as people read it: without spaces and invisible characters around it,
 // and with its domain in Unicode. Chromium sends domains in ASCII, and others send what was typed.
 func ReadEmail(email string) string {
-	email = strings.TrimFunc(email, func(r rune) bool { return unicode.IsSpace(r) || hidden(r) && !unicode.IsControl(r) })
+	email = strings.TrimFunc(email, func(r rune) bool { return unicode.IsSpace(r) || Hidden(r) && !unicode.IsControl(r) })
 	local, domain, ok := cutEmail(email)
 	ascii, err := idna.Lookup.ToASCII(domain)
 	if !ok || err != nil || strings.EqualFold(domain, ascii) && !strings.Contains(ascii, "xn--") {
@@ -123,8 +123,8 @@ func cutEmail(email string) (local, domain string, ok bool) {
 	return email[:at], email[at+1:], true
 }
 
-// cleanEmail returns what [ReadEmail] does, or an [*InvalidError] for the field "email".
-func cleanEmail(email string) (string, error) {
+// CleanEmail returns what [ReadEmail] does, or an [*InvalidError] for the field "email".
+func CleanEmail(email string) (string, error) {
 	email = ReadEmail(email)
 	parsed, err := mail.ParseAddress(email)
 	// RFC 5321 section 4.5.3.1.3.
@@ -144,10 +144,10 @@ func hashLowerCase(email string) []byte {
 	return hash[:]
 }
 
-// emailHashes returns the hashes that a user with an email may have: that of HashEmail and, for a
+// EmailHashes returns the hashes that a user with an email may have: that of HashEmail and, for a
 // domain that is not ASCII, those of an earlier release, which hashed the email as the browser sent
 // it. The hash of what was typed is the first.
-func emailHashes(email string) (hashes [][]byte) {
+func EmailHashes(email string) (hashes [][]byte) {
 	for _, hash := range [][]byte{hashLowerCase(strings.TrimSpace(email)), HashEmail(email), hashLowerCase(ReadEmail(email))} {
 		if !slices.ContainsFunc(hashes, func(other []byte) bool { return bytes.Equal(other, hash) }) {
 			hashes = append(hashes, hash)
@@ -156,10 +156,10 @@ func emailHashes(email string) (hashes [][]byte) {
 	return hashes
 }
 
-// storedHash returns an expression for the hash that the user with an email has. If two users have
+// StoredHash returns an expression for the hash that the user with an email has. If two users have
 // one of its hashes, it is that of what was typed, as before there was one hash.
-func storedHash(email string) schema.QueryWithArgs {
-	hashes := emailHashes(email)
+func StoredHash(email string) schema.QueryWithArgs {
+	hashes := EmailHashes(email)
 	if len(hashes) == 1 {
 		return bun.SafeQuery("?", hashes[0])
 	}
@@ -177,9 +177,9 @@ func lowerCase(r rune) rune {
 	return lower
 }
 
-// readCode returns a code, of an app or a recovery code, as the letters and ASCII digits that people
+// ReadCode returns a code, of an app or a recovery code, as the letters and ASCII digits that people
 // type among spaces and dashes, with keyboards of any language.
-func readCode(typed string) string {
+func ReadCode(typed string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.In(r, unicode.L, unicode.Nd) {
 			return -1
@@ -203,17 +203,17 @@ func asciiDigit(r rune) rune {
 // with API keys redacted.
 func ReadSearch(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if hidden(r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner && r != textStyle && r != emojiStyle {
+		if Hidden(r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner && r != textStyle && r != emojiStyle {
 			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	return strings.TrimPrefix(strings.TrimSpace(RedactKeys(text)), mask(""))
+	return strings.TrimPrefix(strings.TrimSpace(RedactKeys(text)), Mask(""))
 }
 
-// cleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as
+// CleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as
 // text.
-func cleanUserAgent(userAgent string) string {
+func CleanUserAgent(userAgent string) string {
 	userAgent = userAgent[:min(maxUserAgent, len(userAgent))]
 	return strings.ToValidUTF8(strings.ReplaceAll(userAgent, "\x00", ""), "")
 }
@@ -224,9 +224,9 @@ const maxUserAgent = 256
 // maxNoteLength is the maximum length of a note or a reason, in Unicode code points.
 const maxNoteLength = 500
 
-// cleanNote trims a note or a reason. If the text is too long or has invisible characters other
+// CleanNote trims a note or a reason. If the text is too long or has invisible characters other
 // than line breaks, it returns an [*InvalidError].
-func cleanNote(field, title, text string) (string, error) {
+func CleanNote(field, title, text string) (string, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	switch length := utf8.RuneCountInString(text); {
 	case text == "":
@@ -251,6 +251,6 @@ func WholeDays(d time.Duration) string {
 	return fmt.Sprintf("%d %s", n, unit)
 }
 
-// unprovenDomain is the domain of the emails of users who lost their unproven ones. Nobody can
+// UnprovenDomain is the domain of the emails of users who lost their unproven ones. Nobody can
 // receive mail there (RFC 2606, section 2).
-const unprovenDomain = "@unproven.invalid"
+const UnprovenDomain = "@unproven.invalid"
