@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -10,12 +11,12 @@ import (
 
 // Accounts are the customers.
 type Accounts struct {
-	db        *DB
+	db        *db.DB
 	passwords *passwords
 }
 
 // Create creates an account and its first user, who is an owner. It is for operators, and the email
-// counts as proven; see [Tx.freeEmail]. The error may be an
+// counts as proven; see [db.Tx.freeEmail]. The error may be an
 // [*value.InvalidError] for the field "name", "email" or "password", or [value.ErrEmailTaken].
 func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	name, err := value.CleanName("name", "Name", n.Name)
@@ -33,7 +34,7 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	return inTx(ctx, a.db, "create account", func(ctx context.Context, tx Tx) (Account, error) {
+	return db.InTx(ctx, a.db, "create account", func(ctx context.Context, tx db.Tx) (Account, error) {
 		account := Account{ID: value.NewID(), Name: name, CreatedAt: tx.Now(), Seeded: n.Seeded}
 		if err := tx.Insert(ctx, &account); err != nil {
 			return Account{}, err
@@ -83,9 +84,9 @@ func (a *Accounts) Summaries(ctx context.Context, page value.Page) (value.List[A
 	accounts := []AccountSummary{}
 	keys := a.db.NewSelect().TableExpr("api_keys AS api_key").Where("api_key.account_id = account.id")
 	err := page.ByID(a.db.NewSelect().Model(&accounts).ColumnExpr("?TableColumns")).Where(notErased).
-		ColumnExpr("(?) AS keys", keys.Clone().ColumnExpr("count(*)").Where(activeKey, a.db.Now())).
+		ColumnExpr("(?) AS keys", keys.Clone().ColumnExpr("count(*)").Where(db.ActiveKey, a.db.Now())).
 		ColumnExpr("(SELECT count(*) FROM users WHERE account_id = account.id AND removed_at IS NULL) AS users").
-		ColumnExpr("(?) AS last_used_at", keys.Clone().ColumnExpr("max(last_use.used_at)").Join(joinLastUses)).
+		ColumnExpr("(?) AS last_used_at", keys.Clone().ColumnExpr("max(last_use.used_at)").Join(db.JoinLastUses)).
 		Scan(ctx)
 	return value.Cut(accounts, page), value.Failed("list accounts", err)
 }
@@ -109,7 +110,7 @@ func (a *Accounts) Put(
 	if name, err = value.CleanName("name", "Name", name); err != nil {
 		return Account{}, false, err
 	}
-	err = a.db.InTx(ctx, "put account", func(ctx context.Context, tx Tx) error {
+	err = a.db.InTx(ctx, "put account", func(ctx context.Context, tx db.Tx) error {
 		if created, err = insertAccount(ctx, tx, Account{ID: id, Name: name, CreatedAt: tx.Now()}, actor); err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 	if err != nil {
 		return err
 	}
-	return a.db.InTx(ctx, "rename account", func(ctx context.Context, tx Tx) error {
+	return a.db.InTx(ctx, "rename account", func(ctx context.Context, tx db.Tx) error {
 		if err := renameAccount(ctx, tx, id, name, actor); err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 // Disabling ends the sessions and sign-in links of the account's users. If there is no such
 // account, the error is [value.ErrAccountNotFound]. SetDisabled is for operators.
 func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
-	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx Tx) error {
+	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx db.Tx) error {
 		if _, err := findAccount(ctx, tx, id); err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool,
 // SetLimits sets the limits of the account's calls and records the old and new ones, unless nothing
 // changes. The error may be [value.ErrAccountNotFound] or those of [value.CheckLimits]. It is for operators.
 func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Limits, actor Actor) (Account, error) {
-	return inTx(ctx, a.db, "limit account", func(ctx context.Context, tx Tx) (Account, error) {
+	return db.InTx(ctx, a.db, "limit account", func(ctx context.Context, tx db.Tx) (Account, error) {
 		if err := setAccountLimits(ctx, tx, id, limits, actor); err != nil {
 			return Account{}, err
 		}
@@ -175,11 +176,11 @@ func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Lim
 	})
 }
 
-func setAccountLimits(ctx context.Context, tx Tx, id uuid.UUID, limits value.Limits, actor Actor) error {
+func setAccountLimits(ctx context.Context, tx db.Tx, id uuid.UUID, limits value.Limits, actor Actor) error {
 	if err := value.CheckLimits(limits); err != nil {
 		return err
 	}
-	if err := tx.lockAccount(ctx, id); err != nil {
+	if err := tx.LockAccount(ctx, id); err != nil {
 		return err
 	}
 	account, err := findAccount(ctx, tx, id)
@@ -195,7 +196,7 @@ func setAccountLimits(ctx context.Context, tx Tx, id uuid.UUID, limits value.Lim
 }
 
 // insertAccount creates the account unless its id exists, and reports whether it did.
-func insertAccount(ctx context.Context, tx Tx, account Account, actor Actor) (bool, error) {
+func insertAccount(ctx context.Context, tx db.Tx, account Account, actor Actor) (bool, error) {
 	inserted, err := value.Affected(tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx))
 	if err != nil || inserted == 0 {
 		return false, err
@@ -203,8 +204,8 @@ func insertAccount(ctx context.Context, tx Tx, account Account, actor Actor) (bo
 	return true, recordActivity(ctx, tx, actor, Activity{AccountID: account.ID, Action: ActionAccountCreated, SubjectID: &account.ID, Label: account.Name})
 }
 
-func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor Actor) error {
-	if err := tx.lockAccount(ctx, id); err != nil {
+func renameAccount(ctx context.Context, tx db.Tx, id uuid.UUID, name string, actor Actor) error {
+	if err := tx.LockAccount(ctx, id); err != nil {
 		return err
 	}
 	account, err := findAccount(ctx, tx, id)
@@ -219,7 +220,7 @@ func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor 
 	return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: former})
 }
 
-func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool, actor Actor) error {
+func setAccountDisabled(ctx context.Context, tx db.Tx, id uuid.UUID, disabled bool, actor Actor) error {
 	changed, err := setDisabledAt(ctx, tx, (*Account)(nil), id, disabled)
 	if err != nil || !changed {
 		return err
@@ -241,8 +242,8 @@ func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool,
 // passkey, and records the activity unless nothing changes. The error may be [value.ErrNotOwner], or
 // [value.ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
 func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
-	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"strings"
@@ -13,13 +14,13 @@ import (
 
 // ActivityLog is the append-only log of what users, operators and visitors did in an account.
 type ActivityLog struct {
-	db *DB
+	db *db.DB
 
 	heldBack time.Duration // in reports
 }
 
 // newActivityLog returns the log, whose reports hold entries back for this time.
-func newActivityLog(db *DB, heldBack time.Duration) *ActivityLog {
+func newActivityLog(db *db.DB, heldBack time.Duration) *ActivityLog {
 	return &ActivityLog{db: db, heldBack: heldBack}
 }
 
@@ -121,7 +122,7 @@ const (
 // Report returns a page of activities, the oldest first. An activity is in it once, with the time
 // of the first repeat and the number of repeats at this time.
 func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activity, error) {
-	now, err := l.db.clockNow(ctx)
+	now, err := l.db.ClockNow(ctx)
 	if err != nil {
 		return nil, value.Failed("report activity", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -15,12 +16,12 @@ import (
 
 // Agents are the voice agents of accounts.
 type Agents struct {
-	db   *DB
-	uses *lastSeenBuffer // when keys last used agents
+	db   *db.DB
+	uses *db.LastSeenBuffer // when keys last used agents
 }
 
 // newAgents returns the service, which keeps in uses when keys last used agents.
-func newAgents(db *DB, uses *lastSeenBuffer) *Agents { return &Agents{db: db, uses: uses} }
+func newAgents(db *db.DB, uses *db.LastSeenBuffer) *Agents { return &Agents{db: db, uses: uses} }
 
 // Create creates an agent and records the activity. If the same form is submitted again with the
 // same name, it returns the agent of the first submission, or [value.ErrAgentRemoved] if that agent was
@@ -41,8 +42,8 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 	case agent.ID == uuid.Nil:
 		agent.ID = value.NewID()
 	}
-	return inTx(ctx, a.db, "create agent", func(ctx context.Context, tx Tx) (Agent, error) {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return db.InTx(ctx, a.db, "create agent", func(ctx context.Context, tx db.Tx) (Agent, error) {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return Agent{}, err
 		}
 		if repeatable {
@@ -61,7 +62,7 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 
 // insertAgent inserts an agent and records the activity, in a transaction that has locked the
 // account.
-func insertAgent(ctx context.Context, tx Tx, agent Agent, actor Actor) error {
+func insertAgent(ctx context.Context, tx db.Tx, agent Agent, actor Actor) error {
 	result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	if err := value.UnlessAffected(result, err, value.ErrAgentIDTaken); err != nil {
 		return err
@@ -89,9 +90,9 @@ func (a *Agents) Put(
 	if name, err = value.CleanName("name", "Name", name); err != nil {
 		return Agent{}, false, err
 	}
-	err = a.db.InTx(ctx, "put agent", func(ctx context.Context, tx Tx) (err error) {
+	err = a.db.InTx(ctx, "put agent", func(ctx context.Context, tx db.Tx) (err error) {
 		// While the account is locked, nobody adds or removes its agents.
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		agent, err = findAgent(ctx, tx, accountID, id)
@@ -119,8 +120,8 @@ func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name strin
 	if err != nil {
 		return Agent{}, err
 	}
-	return inTx(ctx, a.db, "rename agent", func(ctx context.Context, tx Tx) (Agent, error) {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return db.InTx(ctx, a.db, "rename agent", func(ctx context.Context, tx db.Tx) (Agent, error) {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return Agent{}, err
 		}
 		agent, err := findAgent(ctx, tx, accountID, id)
@@ -131,7 +132,7 @@ func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name strin
 	})
 }
 
-func renameAgent(ctx context.Context, tx Tx, agent Agent, name string, actor Actor) (Agent, error) {
+func renameAgent(ctx context.Context, tx db.Tx, agent Agent, name string, actor Actor) (Agent, error) {
 	if agent.Name == name {
 		return agent, nil
 	}
@@ -153,7 +154,7 @@ func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page value.Page)
 
 // ReachedBy is [Agents.List] for the principal's account, with the agents that the key reaches.
 func (a *Agents) ReachedBy(ctx context.Context, p Principal, page value.Page) (value.List[Agent], error) {
-	return listAgents(ctx, a.db.api, p.AccountID, page, p.allowedAgents())
+	return listAgents(ctx, a.db.API, p.AccountID, page, p.allowedAgents())
 }
 
 // listAgents returns a page of the account's agents, or of those of them that are in only, unless
@@ -207,8 +208,8 @@ func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) 
 // changes. While it is paused, its tokens are refused and its calls end. If there is no such agent,
 // the error is [value.ErrAgentNotFound].
 func (a *Agents) SetPaused(ctx context.Context, accountID, id uuid.UUID, paused bool, actor Actor) (Agent, error) {
-	return inTx(ctx, a.db, "pause or resume agent", func(ctx context.Context, tx Tx) (Agent, error) {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return db.InTx(ctx, a.db, "pause or resume agent", func(ctx context.Context, tx db.Tx) (Agent, error) {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return Agent{}, err
 		}
 		agent, err := findAgent(ctx, tx, accountID, id)
@@ -219,7 +220,7 @@ func (a *Agents) SetPaused(ctx context.Context, accountID, id uuid.UUID, paused 
 	})
 }
 
-func setAgentPaused(ctx context.Context, tx Tx, agent Agent, paused bool, actor Actor) (Agent, error) {
+func setAgentPaused(ctx context.Context, tx db.Tx, agent Agent, paused bool, actor Actor) (Agent, error) {
 	if paused == (agent.PausedAt != nil) {
 		return agent, nil
 	}
@@ -238,8 +239,8 @@ func setAgentPaused(ctx context.Context, tx Tx, agent Agent, paused bool, actor 
 // Remove deletes one of the account's agents, which also ends its widget tokens, and records the
 // activity. If there is no such agent, the error is [value.ErrAgentNotFound].
 func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
-	return inTx(ctx, a.db, "remove agent", func(ctx context.Context, tx Tx) (agent Agent, err error) {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return db.InTx(ctx, a.db, "remove agent", func(ctx context.Context, tx db.Tx) (agent Agent, err error) {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return agent, err
 		}
 		err = tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).
@@ -257,14 +258,14 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 // Used notes in memory that a key of the account used an agent: requested a widget token for it, or
 // was authorized for it. The caller must have checked with [API.CheckAgent] that the agent exists.
 func (a *Agents) Used(accountID, agentID, keyID uuid.UUID) {
-	a.uses.set(seenID{agentID, keyID}, lastSeen{owner: accountID, at: a.db.Now()})
+	a.uses.Set(db.SeenID{ID: agentID, KeyID: keyID}, db.LastSeen{Owner: accountID, At: a.db.Now()})
 }
 
 // UsedBy returns when one of the account's keys last used each of its agents, as far as that was in
 // the last 30 days.
 func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	// The memory is read first: a flush in between moves the time to the database.
-	unwritten := a.uses.unwritten(func(id seenID) bool { return id.KeyID == keyID })
+	unwritten := a.uses.Unwritten(func(id db.SeenID) bool { return id.KeyID == keyID })
 	first := sourceDays.Starts(a.db.Now())[0]
 	var rows []struct {
 		ID     uuid.UUID
@@ -275,7 +276,7 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 		Where("agent.account_id = ?", accountID).Scan(ctx, &rows)
 	used := map[uuid.UUID]time.Time{}
 	for _, row := range rows {
-		if at := later(row.UsedAt.Time, unwritten[seenID{row.ID, keyID}]); !at.Before(first) {
+		if at := db.Later(row.UsedAt.Time, unwritten[db.SeenID{ID: row.ID, KeyID: keyID}]); !at.Before(first) {
 			used[row.ID] = at
 		}
 	}
@@ -286,7 +287,7 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 // 90 days, otherwise the zero time, or [value.ErrAgentNotFound].
 func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
 	// First, as in UsedBy.
-	unwritten := a.uses.unwritten(func(id seenID) bool { return id.ID == agentID })
+	unwritten := a.uses.Unwritten(func(id db.SeenID) bool { return id.ID == agentID })
 	// A removed agent may have had the id before.
 	newest := a.db.NewSelect().Table("api_key_agents").Column("used_at").
 		Where("agent_id = agent.id AND used_at >= agent.created_at").OrderExpr("used_at DESC").Limit(1)
@@ -298,7 +299,7 @@ func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (ti
 	}
 	last := stored.Time
 	for _, at := range unwritten {
-		last = later(last, at)
+		last = db.Later(last, at)
 	}
 	return last, nil
 }
@@ -315,12 +316,12 @@ type agentUse struct {
 // Flush writes nothing for keys that were deleted and agents that were removed after their last
 // use.
 func (a *Agents) Flush(ctx context.Context) error {
-	return value.Failed("write when agents were last used", a.uses.flush(ctx, func(ctx context.Context, seen []lastSeenRow) error {
-		return a.db.inBackground(ctx, func(ctx context.Context, tx Tx) error { return writeAgentUses(ctx, tx, seen) })
+	return value.Failed("write when agents were last used", a.uses.Flush(ctx, func(ctx context.Context, seen []db.LastSeenRow) error {
+		return a.db.InBackground(ctx, func(ctx context.Context, tx db.Tx) error { return writeAgentUses(ctx, tx, seen) })
 	}))
 }
 
-func writeAgentUses(ctx context.Context, tx Tx, seen []lastSeenRow) error {
+func writeAgentUses(ctx context.Context, tx db.Tx, seen []db.LastSeenRow) error {
 	var agents, keys, left []uuid.UUID
 	for _, one := range seen {
 		agents, keys = append(agents, one.ID), append(keys, one.KeyID)
@@ -329,7 +330,7 @@ func writeAgentUses(ctx context.Context, tx Tx, seen []lastSeenRow) error {
 	if err := tx.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(agents)).Scan(ctx, &left); err != nil {
 		return err
 	}
-	exists, err := tx.keepKeys(ctx, keys)
+	exists, err := tx.KeepKeys(ctx, keys)
 	if err != nil {
 		return err
 	}

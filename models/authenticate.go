@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/internal/db"
 	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/widget"
@@ -18,7 +19,7 @@ import (
 
 // API authenticates the requests of the JSON API.
 type API struct {
-	db    *DB
+	db    *db.DB
 	authn *authn.Authenticator
 	usage *usage.Recorder
 
@@ -93,7 +94,7 @@ func (a *API) Authenticate(ctx context.Context, key string, from Source) (Princi
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
 	}
-	if a.db.tracer != nil {
+	if a.db.Tracer != nil {
 		var span trace.Span
 		ctx, span = a.startSpan(ctx)
 		defer span.End()
@@ -169,7 +170,7 @@ func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (aut
 	if claims.KeyID == uuid.Nil || claims.Rule == uuid.Nil {
 		return authn.Key{}, Principal{}, widget.ErrInvalid
 	}
-	if a.db.tracer != nil {
+	if a.db.Tracer != nil {
 		var span trace.Span
 		ctx, span = a.startSpan(ctx)
 		defer span.End()
@@ -202,7 +203,7 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 	if claims.KeyID == uuid.Nil {
 		return Principal{}, widget.ErrInvalid
 	}
-	if a.db.tracer != nil {
+	if a.db.Tracer != nil {
 		var span trace.Span
 		ctx, span = a.startSpan(ctx)
 		defer span.End()
@@ -246,9 +247,9 @@ func (p Principal) CallsLimited() bool { return p.limits != nil && p.limits.Call
 // have at a time, or has used up its minutes of the month. It returns nil while the calls are
 // unknown, because LiveKit does not answer. The error may also be [value.ErrUnavailable].
 func (a *API) CheckCalls(ctx context.Context, p Principal) error {
-	ctx, cancel := context.WithTimeout(ctx, a.db.timeout-p.waited)
+	ctx, cancel := context.WithTimeout(ctx, a.db.Timeout-p.waited)
 	defer cancel()
-	return value.Failed("check the limits of calls", checkCalls(ctx, a.db.api, a.db, p.AccountID, p.KeyID))
+	return value.Failed("check the limits of calls", checkCalls(ctx, a.db.API, a.db, p.AccountID, p.KeyID))
 }
 
 func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
@@ -256,14 +257,14 @@ func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) err
 	if a.authn.HasAgent(p.epoch, agent) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.db.timeout-p.waited)
+	ctx, cancel := context.WithTimeout(ctx, a.db.Timeout-p.waited)
 	defer cancel()
 	var epoch []byte
 	var exists, paused bool
-	query := a.db.api.NewSelect().TableExpr("auth_epoch").Column("value").
+	query := a.db.API.NewSelect().TableExpr("auth_epoch").Column("value").
 		ColumnExpr("agent.id IS NOT NULL, agent.paused_at IS NOT NULL").
 		Join("LEFT JOIN agents AS agent ON agent.account_id = ? AND agent.id = ?", p.AccountID, agentID)
-	if err := value.NoRows(a.db.onPrimary(query).Scan(ctx, &epoch, &exists, &paused), authn.ErrNoEpoch); err != nil {
+	if err := value.NoRows(a.db.OnPrimary(query).Scan(ctx, &epoch, &exists, &paused), authn.ErrNoEpoch); err != nil {
 		return value.Failed("find agent", err)
 	}
 	if !exists {
@@ -278,11 +279,11 @@ func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) err
 
 // Key returns the principal's key and its calls, or [value.ErrKeyNotFound] if it was deleted since.
 func (a *API) Key(ctx context.Context, p Principal) (key Key, used CallsUsed, err error) {
-	err = a.db.api.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)
+	err = a.db.API.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)
 	if err != nil {
 		return key, used, value.NotFound("find the API key of a request", err, value.ErrKeyNotFound)
 	}
-	used, err = usedCalls(ctx, a.db.api, a.db, p.AccountID, p.KeyID, a.db.Now())
+	used, err = usedCalls(ctx, a.db.API, a.db, p.AccountID, p.KeyID, a.db.Now())
 	return key, used, value.Failed("read the calls of an API key", err)
 }
 
@@ -303,5 +304,5 @@ func (a *API) Ready(ctx context.Context) error {
 
 // startSpan starts the span of a look-up of a key.
 func (a *API) startSpan(ctx context.Context) (context.Context, trace.Span) {
-	return a.db.tracer.Start(ctx, "authenticate", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(systemOf(a.db)...))
+	return a.db.Tracer.Start(ctx, "authenticate", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(db.SystemOf(a.db)...))
 }

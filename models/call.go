@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/livekit"
 	"portal/models/value"
 )
@@ -196,7 +197,7 @@ func (c *Call) derive() {
 	}
 	switch {
 	case c.exactEnd():
-		at := later(*last.Left, c.StartedAt)
+		at := db.Later(*last.Left, c.StartedAt)
 		c.EndedAt, c.Exact = &at, true
 		c.EndReason = last.Reason
 		if last.Reason == EndUnknown && c.Ending != "" {
@@ -205,7 +206,7 @@ func (c *Call) derive() {
 	case c.EndedAt == nil:
 		c.EndReason, c.Exact = "", true
 	default:
-		at := later(*c.EndedAt, c.StartedAt)
+		at := db.Later(*c.EndedAt, c.StartedAt)
 		c.EndedAt, c.Exact = &at, false
 	}
 }
@@ -266,7 +267,7 @@ func (c *Call) resume() {
 
 // end ends the call at a time that LiveKit has not reported.
 func (c *Call) end(at time.Time, reason EndReason) {
-	at = later(at, c.StartedAt)
+	at = db.Later(at, c.StartedAt)
 	c.EndedAt, c.EndReason, c.Exact, c.UnseenSince = &at, reason, false, nil
 }
 

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -44,13 +45,13 @@ type callAgent struct {
 func (k callKey) limited() bool { return !k.Limits.IsZero() || !k.AccountLimits.IsZero() }
 
 // readCallAccess reads keys and agents by their primary keys.
-func readCallAccess(ctx context.Context, db bun.IDB, d *DB, keys, agents []uuid.UUID) (callAccess, error) {
+func readCallAccess(ctx context.Context, db bun.IDB, d *db.DB, keys, agents []uuid.UUID) (callAccess, error) {
 	access := callAccess{keys: map[uuid.UUID]callKey{}, agents: map[uuid.UUID]callAgent{}}
 	for batch := range slices.Chunk(keys, value.MaintenanceBatch) {
 		var found []callKey
 		err := db.NewSelect().Model(&found).
 			Column("api_key.id", "api_key.account_id", "api_key.label", "api_key.revoked_at", "api_key.agents", "api_key.limits").
-			ColumnExpr("(api_key.expires_at IS NOT NULL AND api_key.expires_at <= ?) AS expired", d.clock()).
+			ColumnExpr("(api_key.expires_at IS NOT NULL AND api_key.expires_at <= ?) AS expired", d.ClockExpr()).
 			ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS account_disabled, a.limits AS account_limits").
 			Join("JOIN accounts AS a ON a.id = api_key.account_id").
 			Where("api_key.id IN (?)", bun.List(batch)).Scan(ctx)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"sync"
@@ -213,7 +214,7 @@ func (p *endPass) noteUsed(ctx context.Context, key callKey, keyID uuid.UUID, li
 	if err != nil || int(noted) >= reached {
 		return used, err
 	}
-	return used, p.db.InTx(ctx, "note used minutes", func(ctx context.Context, tx Tx) error { return noteUsedMinutes(ctx, tx, key) })
+	return used, p.db.InTx(ctx, "note used minutes", func(ctx context.Context, tx db.Tx) error { return noteUsedMinutes(ctx, tx, key) })
 }
 
 // interleaved orders items so that the accounts take turns, with at most n of each account.
@@ -314,7 +315,7 @@ func (p *endPass) recordEnds(ctx context.Context, disconnected, empty []uuid.UUI
 		return err
 	}
 	for batch := range slices.Chunk(unseen, callBatch) {
-		err := p.db.InTx(ctx, "insert ended calls", func(ctx context.Context, tx Tx) error {
+		err := p.db.InTx(ctx, "insert ended calls", func(ctx context.Context, tx db.Tx) error {
 			return insertCalls(ctx, tx, batch...)
 		})
 		if err != nil {
@@ -348,7 +349,7 @@ func (g endedGroup) subject() uuid.UUID {
 // end: at most one within [endedCallsInterval] for each key, agent or account.
 func (c *Calls) recordEnded(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	limited, cancel := context.WithTimeout(ctx, c.db.timeout)
+	limited, cancel := context.WithTimeout(ctx, c.db.Timeout)
 	defer cancel()
 	var groups []endedGroup
 	err := c.db.NewSelect().Model((*Call)(nil)).Column("account_id", "end_reason", "api_key_id", "agent_id").
@@ -363,16 +364,16 @@ func (c *Calls) recordEnded(ctx context.Context) error {
 			continue
 		}
 		done[group.subject()] = true
-		if err := c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx Tx) error { return recordEndedOf(ctx, tx, group) }); err != nil {
+		if err := c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx db.Tx) error { return recordEndedOf(ctx, tx, group) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func recordEndedOf(ctx context.Context, tx Tx, group endedGroup) error {
+func recordEndedOf(ctx context.Context, tx db.Tx, group endedGroup) error {
 	subject := group.subject()
-	if err := tx.lockAccountsTable(ctx, group.AccountID); err != nil {
+	if err := tx.LockAccountsTable(ctx, group.AccountID); err != nil {
 		return err
 	}
 	about := func() *bun.SelectQuery {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ var limitPercents = []struct {
 
 // noteUsedByKeys is noteUsedMinutes for several keys, in an order in which transactions do not wait
 // for each other.
-func noteUsedByKeys(ctx context.Context, tx Tx, keys map[uuid.UUID]callKey) error {
+func noteUsedByKeys(ctx context.Context, tx db.Tx, keys map[uuid.UUID]callKey) error {
 	for _, id := range value.SortedIDs(slices.Collect(maps.Keys(keys))) {
 		if err := noteUsedMinutes(ctx, tx, keys[id]); err != nil {
 			return err
@@ -41,8 +42,8 @@ func noteUsedByKeys(ctx context.Context, tx Tx, keys map[uuid.UUID]callKey) erro
 
 // noteUsedMinutes records how much of their minutes a key and its account have used this month,
 // once for each part.
-func noteUsedMinutes(ctx context.Context, tx Tx, key callKey) error {
-	now, err := tx.databaseNow(ctx)
+func noteUsedMinutes(ctx context.Context, tx db.Tx, key callKey) error {
+	now, err := tx.DatabaseNow(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func noteUsedMinutes(ctx context.Context, tx Tx, key callKey) error {
 		if subject.limit == 0 {
 			continue
 		}
-		used, err := usedCalls(ctx, tx, tx.db, key.AccountID, subject.keyID, now)
+		used, err := usedCalls(ctx, tx, tx.DB, key.AccountID, subject.keyID, now)
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ const (
 
 // checkCalls returns a [*LimitError] if a key or its account can open no other call. It reads the
 // limits and what is used in one statement.
-func checkCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UUID) error {
+func checkCalls(ctx context.Context, db bun.IDB, d *db.DB, accountID, keyID uuid.UUID) error {
 	var row struct {
 		Now            time.Time
 		ListedAt       *time.Time
@@ -116,7 +117,7 @@ func checkCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UU
 		AccountCalls   int64
 		AccountSeconds int64
 	}
-	query := db.NewSelect().TableExpr("api_keys AS api_key").ColumnExpr("? AS now", d.clock()).
+	query := db.NewSelect().TableExpr("api_keys AS api_key").ColumnExpr("? AS now", d.ClockExpr()).
 		ColumnExpr("r.listed_at, api_key.limits, a.limits AS account_limits").
 		ColumnExpr("k.calls, k.seconds, o.calls AS account_calls, o.seconds AS account_seconds").
 		Join("JOIN accounts AS a ON a.id = api_key.account_id").
@@ -146,15 +147,15 @@ func checkCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UU
 }
 
 // usedCalls is [Calls.Used] at a time.
-func usedCalls(ctx context.Context, db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) (used CallsUsed, err error) {
+func usedCalls(ctx context.Context, db bun.IDB, d *db.DB, accountID, keyID uuid.UUID, now time.Time) (used CallsUsed, err error) {
 	return used, usedQuery(db, d, accountID, keyID, now).Scan(ctx, &used.Calls, &used.Seconds)
 }
 
 // usedQuery selects the columns calls and seconds of [usedCalls]. If a call ends now, it does not
 // have fewer seconds, although LiveKit reports the end in whole seconds.
-func usedQuery(db bun.IDB, d *DB, accountID, keyID uuid.UUID, now time.Time) *bun.SelectQuery {
+func usedQuery(db bun.IDB, d *db.DB, accountID, keyID uuid.UUID, now time.Time) *bun.SelectQuery {
 	month, subject := monthOf(now), accountID
-	started := d.unixTimeUp("call.started_at")
+	started := d.UnixTimeUp("call.started_at")
 	open := db.NewSelect().Model((*Call)(nil)).
 		ColumnExpr("count(*) AS calls").
 		ColumnExpr("COALESCE(sum(?0 - CASE WHEN ?1 > ?0 THEN ?0 WHEN ?1 < ?2 THEN ?2 ELSE ?1 END), 0) AS seconds", now.Unix(), started, month.Unix()).

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/livekit"
 	"portal/models/value"
 )
@@ -297,7 +298,7 @@ func (c *Calls) endRoom(ctx context.Context, name string) error {
 func (l *callList) insert(ctx context.Context) error {
 	rooms := interleaved(l.rooms, func(call Call) uuid.UUID { return call.AccountID }, maxListedOfAccount)
 	for batch := range slices.Chunk(rooms, callBatch) {
-		err := l.db.InTx(ctx, "insert calls", func(ctx context.Context, tx Tx) error {
+		err := l.db.InTx(ctx, "insert calls", func(ctx context.Context, tx db.Tx) error {
 			return insertCalls(ctx, tx, batch...)
 		})
 		if err != nil {
@@ -362,7 +363,7 @@ func (l *callList) see(call *Call, listed, occupied bool) {
 // the zero time: lists count the others already.
 func (c *Call) lastReported() (at time.Time) {
 	for _, v := range c.Visitors {
-		at = later(at, v.Joined)
+		at = db.Later(at, v.Joined)
 	}
 	return at
 }
@@ -374,7 +375,7 @@ func (c *Call) lastSeen(listedAt *time.Time) time.Time {
 	case c.UnseenSince != nil:
 		return *c.UnseenSince
 	case listedAt != nil:
-		return later(c.StartedAt, *listedAt)
+		return db.Later(c.StartedAt, *listedAt)
 	default:
 		return c.StartedAt
 	}

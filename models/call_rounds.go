@@ -75,12 +75,12 @@ func (c *Calls) runRegularly(ctx context.Context) {
 		case err != nil:
 			c.failures.Add(1)
 			if !failing {
-				c.db.logger.ErrorContext(ctx, "cannot list or end calls; retrying", slog.Any("error", err))
+				c.db.Logger.ErrorContext(ctx, "cannot list or end calls; retrying", slog.Any("error", err))
 			}
 			failing, early = true, false
 		case ran:
 			if failing {
-				c.db.logger.InfoContext(ctx, "calls are listed and ended again")
+				c.db.Logger.InfoContext(ctx, "calls are listed and ended again")
 			}
 			failing, early = false, false
 		}
@@ -156,7 +156,7 @@ func (c *Calls) keepEnding(ctx context.Context, round callRound, started time.Ti
 // renewLease lets a round go on for as long as a new one, unless another instance has begun a later
 // one.
 func (c *Calls) renewLease(ctx context.Context, round callRound, now time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.Timeout)
 	defer cancel()
 	_, err := c.db.NewUpdate().Model(&round).Set("lease_until = ?", now.Add(roundLease)).Where("round = ?", round.Round).Exec(ctx)
 	return value.Failed("renew the lease of a round of calls", err)
@@ -165,15 +165,15 @@ func (c *Calls) renewLease(ctx context.Context, round callRound, now time.Time) 
 // beginRound takes the lease if a round is due. One statement says whether it is and, if access has
 // changed, another one whether it was withdrawn: a new key, agent or account is no reason.
 func (c *Calls) beginRound(ctx context.Context, early bool) (round callRound, due bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.Timeout)
 	defer cancel()
 	expired := c.db.NewSelect().Table("api_keys").ColumnExpr("1").
-		Where("revoked_at IS NULL AND expires_at IS NOT NULL AND expires_at > r.checked_at AND expires_at <= ?", c.db.clock())
+		Where("revoked_at IS NULL AND expires_at IS NOT NULL AND expires_at > r.checked_at AND expires_at <= ?", c.db.ClockExpr())
 	query := c.db.NewSelect().Model(&round).ColumnExpr("?TableColumns").
-		ColumnExpr("? AS now, e.value AS current_epoch, EXISTS (?) AS withdrawn", c.db.clock(), expired).
+		ColumnExpr("? AS now, e.value AS current_epoch, EXISTS (?) AS withdrawn", c.db.ClockExpr(), expired).
 		ColumnExpr("EXISTS (?) AS open", c.db.NewSelect().Table("calls").ColumnExpr("1").Where("NOT final")).
 		Join("CROSS JOIN auth_epoch AS e")
-	if err := c.db.onPrimary(query).Scan(ctx); err != nil {
+	if err := c.db.OnPrimary(query).Scan(ctx); err != nil {
 		return round, false, value.NoRows(err, nil) // a standby
 	}
 	if !round.Withdrawn && !bytes.Equal(round.Epoch, round.CurrentEpoch) {
@@ -202,7 +202,7 @@ func (c *Calls) beginRound(ctx context.Context, early bool) (round callRound, du
 // endRound writes the result of a round, unless another instance has begun a later one.
 func (c *Calls) endRound(ctx context.Context, next callRound) error {
 	// The calls have ended, even if the portal is stopping.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.Timeout)
 	defer cancel()
 	_, err := c.db.NewUpdate().Model(&next).Column("lease_until", "due_at", "listed_at", "checked_at", "epoch", "watch_until").
 		Where("round = ?", next.Round).Exec(ctx)

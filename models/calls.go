@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/livekit"
 	"portal/models/value"
 )
@@ -24,14 +25,14 @@ import (
 // Calls are the calls of visitors. LiveKit's lists of rooms and its webhooks say which calls there
 // are. The portal ends those that may not go on.
 type Calls struct {
-	db      *DB
+	db      *db.DB
 	liveKit *livekit.Server // nil: no calls
 
 	wake     chan struct{} // starts a round early
 	failures atomic.Uint64 // rounds that failed
 }
 
-func newCalls(db *DB, server *livekit.Server) *Calls {
+func newCalls(db *db.DB, server *livekit.Server) *Calls {
 	return &Calls{db: db, liveKit: server, wake: make(chan struct{}, 1)}
 }
 
@@ -58,12 +59,12 @@ func (c *Calls) Report(ctx context.Context, events ...livekit.Event) error {
 		keys, agents = append(keys, e.Room.KeyID), append(agents, e.Room.AgentID)
 	}
 	wake := false
-	err := c.db.InTx(ctx, "record events of calls", func(ctx context.Context, tx Tx) error {
-		access, err := readCallAccess(ctx, tx, tx.db, keys, agents)
+	err := c.db.InTx(ctx, "record events of calls", func(ctx context.Context, tx db.Tx) error {
+		access, err := readCallAccess(ctx, tx, tx.DB, keys, agents)
 		if err != nil {
 			return err
 		}
-		kept, err := tx.keepKeys(ctx, keys)
+		kept, err := tx.KeepKeys(ctx, keys)
 		if err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func plausible(e livekit.Event, now time.Time) livekit.Event {
 		return e
 	}
 	joined := plausibleTime(e.Visitor.JoinedAt, e.CreatedAt)
-	if created := plausibleTime(e.Room.CreatedAt, e.CreatedAt); created.Equal(e.Room.CreatedAt) && joined.Before(created.Add(-maxClockSkew)) {
+	if created := plausibleTime(e.Room.CreatedAt, e.CreatedAt); created.Equal(e.Room.CreatedAt) && joined.Before(created.Add(-db.MaxClockSkew)) {
 		joined = e.CreatedAt
 	}
 	e.Visitor.JoinedAt = joined
@@ -166,7 +167,7 @@ func plausibleTime(at, now time.Time) time.Time {
 
 // mergeReports merges reports, by the id of the room, into the calls of the rooms. It locks calls
 // before it changes totals, as the rounds do.
-func mergeReports(ctx context.Context, tx Tx, reports map[string]*roomReport) error {
+func mergeReports(ctx context.Context, tx db.Tx, reports map[string]*roomReport) error {
 	now := tx.Now()
 	var changes []callChange
 	for waiting := slices.Sorted(maps.Keys(reports)); len(waiting) > 0; {
@@ -193,7 +194,7 @@ func mergeReports(ctx context.Context, tx Tx, reports map[string]*roomReport) er
 
 // beginReported inserts the calls that reports about these rooms begin. The reports whose rooms
 // have another call by now get none.
-func beginReported(ctx context.Context, tx Tx, reports map[string]*roomReport, rooms []string) ([]callChange, error) {
+func beginReported(ctx context.Context, tx db.Tx, reports map[string]*roomReport, rooms []string) ([]callChange, error) {
 	var names []string
 	for _, room := range rooms {
 		names = append(names, reports[room].room.Name)
@@ -253,22 +254,22 @@ func newCall(room livekit.Room, accountID uuid.UUID) Call {
 
 // lockCalls returns the calls that match and locks their rows, in an order in which transactions do
 // not wait for each other.
-func lockCalls(ctx context.Context, tx Tx, where string, args ...any) ([]Call, error) {
+func lockCalls(ctx context.Context, tx db.Tx, where string, args ...any) ([]Call, error) {
 	calls := []Call{}
 	query := tx.NewSelect().Model(&calls).Where(where, args...).OrderExpr("room_id")
-	return calls, tx.db.locked(query, "UPDATE").Scan(ctx)
+	return calls, tx.DB.Locked(query, "UPDATE").Scan(ctx)
 }
 
 // insertCalls inserts calls whose rooms have none yet, unless their keys were deleted.
-func insertCalls(ctx context.Context, tx Tx, calls ...Call) error {
+func insertCalls(ctx context.Context, tx db.Tx, calls ...Call) error {
 	var keys []uuid.UUID
 	for _, call := range calls {
 		keys = append(keys, call.KeyID)
 	}
-	if err := tx.lockAccountsTable(ctx, calls[0].AccountID); err != nil {
+	if err := tx.LockAccountsTable(ctx, calls[0].AccountID); err != nil {
 		return err
 	}
-	kept, err := tx.keepKeys(ctx, keys)
+	kept, err := tx.KeepKeys(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -281,7 +282,7 @@ func insertCalls(ctx context.Context, tx Tx, calls ...Call) error {
 
 // insertRows inserts the rows of calls whose rooms have none yet, and returns those. The caller
 // saves these changes.
-func insertRows(ctx context.Context, tx Tx, calls []Call) (inserted []callChange, err error) {
+func insertRows(ctx context.Context, tx db.Tx, calls []Call) (inserted []callChange, err error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
@@ -307,7 +308,7 @@ func insertRows(ctx context.Context, tx Tx, calls []Call) (inserted []callChange
 type callChange struct{ before, after *Call }
 
 // saveCalls writes changed calls, queues their events and corrects the totals.
-func saveCalls(ctx context.Context, tx Tx, changes ...callChange) error {
+func saveCalls(ctx context.Context, tx db.Tx, changes ...callChange) error {
 	changes = slices.DeleteFunc(changes, func(c callChange) bool { return c.before != nil && reflect.DeepEqual(*c.before, *c.after) })
 	for _, change := range changes {
 		call := change.after
@@ -333,7 +334,7 @@ func saveCalls(ctx context.Context, tx Tx, changes ...callChange) error {
 }
 
 // announce queues the events of calls that have started, and of those whose end is final.
-func announce(ctx context.Context, tx Tx, changes []callChange) error {
+func announce(ctx context.Context, tx db.Tx, changes []callChange) error {
 	for _, change := range changes {
 		call := change.after
 		var events []event
@@ -351,7 +352,7 @@ func announce(ctx context.Context, tx Tx, changes []callChange) error {
 }
 
 // addCallTotals adds what changes of calls mean for the totals of their keys and accounts.
-func addCallTotals(ctx context.Context, tx Tx, changes []callChange) error {
+func addCallTotals(ctx context.Context, tx db.Tx, changes []callChange) error {
 	type place struct {
 		subject uuid.UUID
 		day     time.Time
@@ -469,7 +470,7 @@ func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uu
 	now := c.db.Now()
 	for _, call := range open {
 		if of, wanted := used[call.KeyID]; wanted {
-			call.StartedAt = later(call.StartedAt, monthOf(now))
+			call.StartedAt = db.Later(call.StartedAt, monthOf(now))
 			used[call.KeyID] = CallsUsed{Calls: of.Calls + 1, Seconds: of.Seconds + call.Seconds(now)}
 		}
 	}
@@ -512,12 +513,12 @@ func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (
 	if actor.Kind == ActorOperator {
 		reason = EndedByOperator
 	}
-	call, err := inTx(ctx, c.db, "end call", func(ctx context.Context, tx Tx) (Call, error) {
+	call, err := db.InTx(ctx, c.db, "end call", func(ctx context.Context, tx db.Tx) (Call, error) {
 		found, err := findCall(ctx, tx, accountID, id)
 		if err != nil {
 			return found, err
 		}
-		if err := tx.lockAccountsTable(ctx, found.AccountID); err != nil {
+		if err := tx.LockAccountsTable(ctx, found.AccountID); err != nil {
 			return found, err
 		}
 		calls, err := lockCalls(ctx, tx, "call.id = ?", id)
@@ -543,7 +544,7 @@ func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (
 		return call, err
 	}
 	if err := c.endNow(ctx, call); err != nil {
-		c.db.logger.WarnContext(ctx, "a call ends later, because LiveKit does not answer", slog.Any("error", err))
+		c.db.Logger.WarnContext(ctx, "a call ends later, because LiveKit does not answer", slog.Any("error", err))
 	}
 	c.Wake()
 	return call, nil
@@ -575,8 +576,8 @@ func (c *Calls) markEnded(ctx context.Context, ids []uuid.UUID, at time.Time) er
 // change changes calls in transactions of a bounded size.
 func (c *Calls) change(ctx context.Context, ids []uuid.UUID, change func(*Call)) error {
 	for batch := range slices.Chunk(ids, callBatch) {
-		err := c.db.InTx(ctx, "change calls", func(ctx context.Context, tx Tx) error {
-			if err := tx.lockAccountsTable(ctx, uuid.Nil); err != nil {
+		err := c.db.InTx(ctx, "change calls", func(ctx context.Context, tx db.Tx) error {
+			if err := tx.LockAccountsTable(ctx, uuid.Nil); err != nil {
 				return err
 			}
 			calls, err := lockCalls(ctx, tx, "call.id IN (?)", bun.List(batch))
@@ -684,7 +685,7 @@ func (c *Calls) Find(ctx context.Context, accountID, id uuid.UUID) (Call, error)
 	return findCall(ctx, c.db, accountID, id)
 }
 
-func keyLabel(ctx context.Context, tx Tx, id uuid.UUID) (label string, err error) {
+func keyLabel(ctx context.Context, tx db.Tx, id uuid.UUID) (label string, err error) {
 	err = tx.NewSelect().Table("api_keys").Column("label").Where("id = ?", id).Scan(ctx, &label)
 	return label, value.NoRows(err, nil)
 }

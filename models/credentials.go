@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/secret"
 	"portal/models/value"
 )
@@ -23,7 +24,7 @@ type Factors struct {
 
 // Credentials are the ways in which users prove their identities.
 type Credentials struct {
-	db        *DB
+	db        *db.DB
 	passwords *passwords
 	guesses   *guesses
 	sealer    secret.Sealer
@@ -45,7 +46,7 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 // the user's sessions and records the activity. It is for operators. If there is no such user, the
 // error is [value.ErrUserNotFound].
 func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID uuid.UUID) error {
-	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx db.Tx) error {
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
 		if err != nil {
 			return err
@@ -53,7 +54,7 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 		if err := lockUser(ctx, tx, user.AccountID, user.ID); err != nil {
 			return err
 		}
-		if err := tx.deleteOf(ctx, user.ID, factorTables...); err != nil {
+		if err := tx.DeleteOf(ctx, user.ID, factorTables...); err != nil {
 			return err
 		}
 		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
@@ -76,7 +77,7 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 	if !session.Fresh(c.db.Now()) {
 		return User{}, value.ErrSignInTooOld
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.Timeout)
 	defer cancel()
 	user, err := findUser(ctx, c.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
 	if err != nil {
@@ -92,10 +93,10 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 // checkFactorLeft returns [value.ErrLastFactor] if the account requires a second factor and the user, who
 // does not sign in with the provider alone, has none any more. The caller holds the account's lock,
 // so that no owner requires one at the same time.
-func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
+func checkFactorLeft(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
 		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").
-		Where("NOT "+hasFactor+" AND NOT ?", decidedByProvider(tx.db)).Exists(ctx)
+		Where("NOT "+hasFactor+" AND NOT ?", decidedByProvider(tx.DB)).Exists(ctx)
 	if err == nil && due {
 		return value.ErrLastFactor
 	}
@@ -104,12 +105,12 @@ func checkFactorLeft(ctx context.Context, tx Tx, userID uuid.UUID) error {
 
 // factorChanged records a change of the factors of a session's user and ends the user's other
 // sessions (OWASP ASVS 5.0, 7.4.3).
-func factorChanged(ctx context.Context, tx Tx, session Session, actor Actor, action Action) error {
+func factorChanged(ctx context.Context, tx db.Tx, session Session, actor Actor, action Action) error {
 	err := recordActivity(ctx, tx, actor, Activity{AccountID: session.AccountID, Action: action, SubjectID: &session.UserID, Label: session.Email})
 	if err != nil {
 		return err
 	}
-	if err := tx.deleteOf(ctx, session.UserID, pendingSignIns.table); err != nil {
+	if err := tx.DeleteOf(ctx, session.UserID, pendingSignIns.table); err != nil {
 		return err
 	}
 	return endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)
@@ -135,8 +136,8 @@ type recoveryCode struct {
 }
 
 // replaceRecoveryCodes stores new recovery codes of a user and returns them.
-func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes []string, err error) {
-	if err := tx.deleteOf(ctx, userID, "recovery_codes"); err != nil {
+func replaceRecoveryCodes(ctx context.Context, tx db.Tx, userID uuid.UUID) (codes []string, err error) {
+	if err := tx.DeleteOf(ctx, userID, "recovery_codes"); err != nil {
 		return nil, err
 	}
 	rows := make([]recoveryCode, recoveryCodes)
@@ -158,7 +159,7 @@ var recoveryReader = strings.NewReplacer("o", "0", "i", "1", "l", "1")
 
 // useRecoveryCode deletes the recovery code of a user and returns how many are left, or nil if the
 // user does not have it.
-func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) (*int, error) {
+func useRecoveryCode(ctx context.Context, tx db.Tx, userID uuid.UUID, code string) (*int, error) {
 	code = recoveryReader.Replace(strings.ToLower(code))
 	if len(code) != recoveryCodeLength {
 		return nil, nil

@@ -10,7 +10,7 @@
 // take the account's id, except the few for operators.
 //
 // Store has a service for each subject, such as Keys and Sessions. Its exported methods open
-// transactions, with [DB.InTx]. Functions that services share take the [Tx]. A service never calls
+// transactions, with [db.DB.InTx]. Functions that services share take the [db.Tx]. A service never calls
 // another service's exported method in a transaction. Only wrong passwords and ended calls have
 // transactions of their own, so that they stay recorded if the rest fails.
 //

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -53,7 +54,7 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 	case !session.NoPassword && checkPassword(password, email) != nil:
 		return &value.InvalidError{Field: "email", Message: "Your password is too similar to this email. Change your password first."}
 	}
-	return c.db.InTx(ctx, "request a change of email", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "request a change of email", func(ctx context.Context, tx db.Tx) error {
 		if err := lockPassword(ctx, tx, user); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 		if err := discardMails(ctx, tx, "mail.id IN (?)", earlier); err != nil {
 			return err
 		}
-		if err := tx.deleteOf(ctx, user.ID, emailChanges.table); err != nil {
+		if err := tx.DeleteOf(ctx, user.ID, emailChanges.table); err != nil {
 			return err
 		}
 		mails := []Mail{{Kind: MailEmailConfirmation, AccountID: &user.AccountID, Recipient: email}}
@@ -84,11 +85,11 @@ func (c *Credentials) PendingEmail(ctx context.Context, session Session) (email 
 
 // CancelEmailChange ends the pending change of a session's user, if there is one.
 func (c *Credentials) CancelEmailChange(ctx context.Context, session Session) error {
-	return c.db.InTx(ctx, "cancel a change of email", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "cancel a change of email", func(ctx context.Context, tx db.Tx) error {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		return tx.deleteOf(ctx, session.UserID, emailChanges.table)
+		return tx.DeleteOf(ctx, session.UserID, emailChanges.table)
 	})
 }
 
@@ -96,7 +97,7 @@ func (c *Credentials) CancelEmailChange(ctx context.Context, session Session) er
 // the email and reports whether the limits of mails allowed it. The older link then ends. The error
 // may be [value.ErrNoEmailChange].
 func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (email string, sent bool, err error) {
-	email, err = inTx(ctx, c.db, "send a link to a new email again", func(ctx context.Context, tx Tx) (email string, err error) {
+	email, err = db.InTx(ctx, c.db, "send a link to a new email again", func(ctx context.Context, tx db.Tx) (email string, err error) {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return "", err
 		}
@@ -120,7 +121,7 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 // createEmailChangeLink returns the token of the link in a queued mail, which replaces that of an
 // earlier attempt. If the request has ended or a user has the email and proved it, the token is
 // empty.
-func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string, err error) {
+func createEmailChangeLink(ctx context.Context, tx db.Tx, mail Mail) (token string, err error) {
 	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", value.StoredHash(mail.Recipient))
 	token = value.NewToken()
 	changed, err := value.Affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", value.HashToken(token)).
@@ -141,10 +142,10 @@ func (c *Credentials) NewEmail(ctx context.Context, token string) (email string,
 }
 
 // ConfirmEmail gives the user of a link, whose sessions continue, the new email and returns the
-// email. A user who has this email but never proved it gets another one; see [Tx.freeEmail]. The
+// email. A user who has this email but never proved it gets another one; see [db.Tx.freeEmail]. The
 // error may be one of [Credentials.NewEmail] or [value.ErrEmailTaken].
 func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (email string, err error) {
-	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx Tx) error {
+	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx db.Tx) error {
 		user, err := emailChanges.findUser(ctx, tx, token, tx.Now())
 		if err != nil {
 			return err
@@ -166,14 +167,14 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 }
 
 // ChangeEmail gives the user with the old email a new one, which counts as proven, also if it is
-// the old one; see [Tx.freeEmail]. It is for operators. The error may be an [*value.InvalidError] for the
+// the old one; see [db.Tx.freeEmail]. It is for operators. The error may be an [*value.InvalidError] for the
 // field "email", [value.ErrUserNotFound] or [value.ErrEmailTaken].
 func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error {
 	email, err := value.CleanEmail(email)
 	if err != nil {
 		return err
 	}
-	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
+	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx db.Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", value.StoredHash(old))
 		if err != nil {
 			return err
@@ -196,7 +197,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 // replaceEmail stores the new email of a user whose row is locked, ends the known browsers and the
 // links that were sent to an email of the user, and records the activity. If provenAt is nil,
 // nobody has proved the email. The error may be [value.ErrEmailTaken].
-func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, provenAt *time.Time, actor Actor) error {
+func replaceEmail(ctx context.Context, tx db.Tx, userID uuid.UUID, email string, provenAt *time.Time, actor Actor) error {
 	user, err := findUser(ctx, tx, "u.id = ?", userID)
 	if err != nil {
 		return err
@@ -214,7 +215,7 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 	if err != nil {
 		return err
 	}
-	if err := tx.deleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
+	if err := tx.DeleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
 		return err
 	}
 	return recordActivity(ctx, tx, actor, Activity{
@@ -226,7 +227,7 @@ func replaceEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, pr
 // the identity provider gives it. A user who has it but never proved it gets another one, at which
 // nobody receives mail, and keeps everything else, unless that is a user of the account except.
 // The account's activity log and a mail to the email show the new one.
-func freeEmail(ctx context.Context, tx Tx, email string, except uuid.UUID) error {
+func freeEmail(ctx context.Context, tx db.Tx, email string, except uuid.UUID) error {
 	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL AND u.account_id <> ?"
 	err := lockUserWhere(ctx, tx, unproven, value.StoredHash(email), except)
 	if errors.Is(err, value.ErrWrongCredentials) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"regexp"
 	"slices"
@@ -20,14 +21,14 @@ import (
 // which nobody sees the data any more, and is then finished in batches: by the caller, or by any
 // instance after a crash or a restore.
 type Erasures struct {
-	db          *DB
+	db          *db.DB
 	people      *People
 	sessionIdle time.Duration // the idle limit of a session, for the purge
 	wake        chan struct{} // has an element if an erasure is to be finished in the background
 	busy        chan struct{} // has an element while a caller of Finish is at work
 }
 
-func newErasures(db *DB, people *People, sessionIdle time.Duration) *Erasures {
+func newErasures(db *db.DB, people *People, sessionIdle time.Duration) *Erasures {
 	return &Erasures{db: db, people: people, sessionIdle: sessionIdle, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 }
 
@@ -45,8 +46,8 @@ func (e *Erasures) FinishSoon() {
 // BeginAccount begins the erasure of an account, which must be disabled. From then on it is not
 // found. The error may be [value.ErrAccountNotFound] or [value.ErrAccountEnabled].
 func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
-	return e.db.InTx(ctx, "erase account", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, id); err != nil {
+	return e.db.InTx(ctx, "erase account", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, id); err != nil {
 			return err
 		}
 		account, err := findAccount(ctx, tx, id)
@@ -63,8 +64,8 @@ func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
 // BeginUser begins the erasure of one of the account's users, who is removed if that has not
 // happened. The user's keys stay. The error may be [value.ErrUserNotFound] or [value.ErrLastOwner].
 func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
-	return e.db.InTx(ctx, "erase user", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return e.db.InTx(ctx, "erase user", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ?", accountID, id)
@@ -88,7 +89,7 @@ func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor
 	})
 }
 
-func (e *Erasures) begin(ctx context.Context, tx Tx, row erasure) error {
+func (e *Erasures) begin(ctx context.Context, tx db.Tx, row erasure) error {
 	row.ErasedAt = tx.Now()
 	_, err := tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").
 		// An erasure that is going on may have more emails than were found now.
@@ -182,7 +183,7 @@ func (e *Erasures) Finish(ctx context.Context) error {
 		errs = append(errs, value.Failed("finish an erasure", err))
 	}
 	if len(done) > 0 {
-		if err := e.db.truncateLog(ctx); err != nil {
+		if err := e.db.TruncateLog(ctx); err != nil {
 			return errors.Join(append(errs, value.Failed("empty the log of the database after an erasure", err))...)
 		}
 	}
@@ -264,9 +265,9 @@ var ofKeys = []expiredRows{
 }
 
 // deleteKeys deletes keys, and then their rows again: transactions that hold the keys, whose end it
-// waits for, may have written some since. Later ones write none; see [Tx.keepKeys].
+// waits for, may have written some since. Later ones write none; see [db.Tx.KeepKeys].
 func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
-	return e.db.InTx(ctx, "erase API keys", func(ctx context.Context, tx Tx) error {
+	return e.db.InTx(ctx, "erase API keys", func(ctx context.Context, tx db.Tx) error {
 		for _, rows := range append([]expiredRows{{table: "api_keys", where: "id IN (?)"}}, ofKeys...) {
 			if _, err := tx.NewDelete().TableExpr(rows.table).Where(rows.where, bun.List(ids)).Exec(ctx); err != nil {
 				return err
@@ -317,8 +318,8 @@ func (e *Erasures) deleteRows(ctx context.Context, arg any, tables ...expiredRow
 // deleteActivities deletes a batch of the activities of an account and returns its size.
 func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID) (n int64, err error) {
 	rows := expiredRows{table: "activities", key: "id", where: "account_id = ?", args: []any{accountID}}
-	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx Tx) error {
-		return tx.erasing(ctx, accountID, func() error {
+	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx db.Tx) error {
+		return tx.Erasing(ctx, accountID, func() error {
 			n, err = value.Affected(rows.deleteBatch(e.db, tx, waits).Exec(ctx))
 			return err
 		})
@@ -398,7 +399,7 @@ func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, ema
 // collectEmails returns the emails of a user who is being erased. It stores them first: after a
 // crash the rows may not have all of them any more.
 func (e *Erasures) collectEmails(ctx context.Context, row erasure) ([]string, error) {
-	return inTx(ctx, e.db, "collect emails", func(ctx context.Context, tx Tx) ([]string, error) {
+	return db.InTx(ctx, e.db, "collect emails", func(ctx context.Context, tx db.Tx) ([]string, error) {
 		emails, err := emailsOfUser(ctx, tx, User{ID: row.ID, AccountID: row.AccountID})
 		if err != nil {
 			return nil, err
@@ -431,7 +432,7 @@ func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails
 
 // rewrite writes these columns of the account's rows that change has changed, in short transactions
 // with a pause for other writers.
-func rewrite[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
+func rewrite[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
 	return eachPage(ctx, db, accountID, func(rows []T) error {
 		var ids []uuid.UUID
 		for _, row := range rows {
@@ -453,12 +454,12 @@ func rewrite[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID, ch
 
 // rewriteRows reads rows again, because users or another erasure may have changed them, and writes
 // what change makes of them.
-func rewriteRows[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID, ids []uuid.UUID, change func(*T) bool, columns []string) error {
-	return db.InTx(ctx, "erase a user from texts", func(ctx context.Context, tx Tx) error {
-		return tx.erasing(ctx, accountID, func() error {
+func rewriteRows[T value.Entry](ctx context.Context, conn *db.DB, accountID uuid.UUID, ids []uuid.UUID, change func(*T) bool, columns []string) error {
+	return conn.InTx(ctx, "erase a user from texts", func(ctx context.Context, tx db.Tx) error {
+		return tx.Erasing(ctx, accountID, func() error {
 			var rows []T
 			query := tx.NewSelect().Model(&rows).Where("?TableAlias.id IN (?)", bun.List(ids)).OrderExpr("?TableAlias.id")
-			if err := db.locked(query, "NO KEY UPDATE").Scan(ctx); err != nil || len(rows) == 0 {
+			if err := conn.Locked(query, "NO KEY UPDATE").Scan(ctx); err != nil || len(rows) == 0 {
 				return err
 			}
 			for i := range rows {
@@ -472,10 +473,10 @@ func rewriteRows[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID
 }
 
 // eachPage calls visit with the rows of an account, page by page.
-func eachPage[T value.Entry](ctx context.Context, db *DB, accountID uuid.UUID, visit func([]T) error) error {
+func eachPage[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID, visit func([]T) error) error {
 	for page := (value.Page{Limit: value.MaintenanceBatch}); ; {
 		rows := []T{}
-		limited, cancel := context.WithTimeout(ctx, db.timeout)
+		limited, cancel := context.WithTimeout(ctx, db.Timeout)
 		err := page.ByID(db.NewSelect().Model(&rows)).Where("?TableAlias.account_id = ?", accountID).Scan(limited)
 		cancel()
 		if err != nil {
@@ -497,7 +498,7 @@ func idsOf[T value.Entry](rows []T) (ids []uuid.UUID) {
 }
 
 // emailsOfUser returns the emails that a user has or had.
-func emailsOfUser(ctx context.Context, tx Tx, user User) (emails []string, err error) {
+func emailsOfUser(ctx context.Context, tx db.Tx, user User) (emails []string, err error) {
 	err = tx.NewRaw(`SELECT email FROM users WHERE id = ?0
 		UNION SELECT email FROM identities WHERE user_id = ?0
 		UNION SELECT email FROM email_changes WHERE user_id = ?0

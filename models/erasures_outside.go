@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"net/url"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 func (e *Erasures) replaceReasons(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
 	return eachPage(ctx, e.db, accountID, func(keys []Key) error {
 		for batch := range slices.Chunk(idsOf(keys), value.WriteBatch) {
-			err := e.db.InTx(ctx, "erase a user from exchanges", func(ctx context.Context, tx Tx) error {
+			err := e.db.InTx(ctx, "erase a user from exchanges", func(ctx context.Context, tx db.Tx) error {
 				var found []Exchange
 				err := tx.NewSelect().Model(&found).Where("api_key_id IN (?) AND reason <> ''", bun.List(batch)).Scan(ctx)
 				for i := 0; err == nil && i < len(found); i++ {
@@ -60,8 +61,8 @@ func (e *Erasures) replaceURL(ctx context.Context, endpoint Endpoint, emails ema
 		return nil
 	}
 	endpoint.URL = strings.ReplaceAll(endpoint.URL, ErasedName, url.PathEscape(ErasedName))
-	return e.db.InTx(ctx, "erase a user from a webhook", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccountsTable(ctx, endpoint.AccountID); err != nil {
+	return e.db.InTx(ctx, "erase a user from a webhook", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccountsTable(ctx, endpoint.AccountID); err != nil {
 			return err
 		}
 		if err := tx.Update(ctx, &endpoint, "url"); err != nil || endpoint.DisabledAt != nil {
@@ -107,7 +108,7 @@ func (e *Erasures) eraseResponses(ctx context.Context, endpointID uuid.UUID, row
 
 // responses returns a page of the deliveries after last, of the same endpoint.
 func (e *Erasures) responses(ctx context.Context, last Delivery, userID uuid.UUID) (page []response, err error) {
-	ctx, cancel := context.WithTimeout(ctx, e.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, e.db.Timeout)
 	defer cancel()
 	err = e.db.NewSelect().Model(&page).Column("delivery.endpoint_id", "delivery.event_id", "delivery.event", "delivery.response").
 		ColumnExpr("activity.id IS NOT NULL AS own").
@@ -118,7 +119,7 @@ func (e *Erasures) responses(ctx context.Context, last Delivery, userID uuid.UUI
 }
 
 func (e *Erasures) writeResponses(ctx context.Context, changed []Delivery) error {
-	return e.db.InTx(ctx, "erase a user from responses", func(ctx context.Context, tx Tx) error {
+	return e.db.InTx(ctx, "erase a user from responses", func(ctx context.Context, tx db.Tx) error {
 		for i := range changed {
 			if err := tx.Update(ctx, &changed[i], "response"); err != nil {
 				return err

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"slices"
 
 	"github.com/google/uuid"
@@ -50,14 +51,14 @@ type event struct {
 // fanOut queues events for the account's endpoints unless webhooks are off, even in a process that
 // sends none, because the commands of operators do not know whether the portal does. One statement
 // does it for all endpoints. An event that an endpoint has already is left out.
-func fanOut(ctx context.Context, tx Tx, group EventGroup, accountID uuid.UUID, events ...event) error {
-	if tx.db.webhooksOff {
+func fanOut(ctx context.Context, tx db.Tx, group EventGroup, accountID uuid.UUID, events ...event) error {
+	if tx.DB.WebhooksOff {
 		return nil
 	}
 	now := tx.Now()
 	for _, e := range events {
 		endpoints := tx.NewSelect().TableExpr("webhook_endpoints AS endpoint").
-			ColumnExpr("endpoint.id, ?, ?, endpoint.account_id, ?, ?", bun.Safe(tx.db.typed("uuid", e.ID.String())), e.Type, now, now).
+			ColumnExpr("endpoint.id, ?, ?, endpoint.account_id, ?, ?", bun.Safe(tx.DB.Typed("uuid", e.ID.String())), e.Type, now, now).
 			Where("endpoint.account_id = ? AND endpoint.disabled_at IS NULL AND endpoint.event_groups LIKE ?", accountID, `%"`+string(group)+`"%`)
 		_, err := tx.ExecContext(ctx, "INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) ? ON CONFLICT DO NOTHING", endpoints)
 		if err != nil {

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"crypto/sha256"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -23,10 +24,10 @@ func (k *Keys) Exchanges(ctx context.Context, accountID, keyID uuid.UUID) ([]Exc
 // WorkloadKey returns the active key without a secret that has this id. If there is none, or its
 // account is disabled, the error is [value.ErrKeyUnknown].
 func (a *API) WorkloadKey(ctx context.Context, id uuid.UUID) (key Key, err error) {
-	query := a.db.api.NewSelect().Model(&key).Join("JOIN accounts AS a ON a.id = api_key.account_id AND a.disabled_at IS NULL").
+	query := a.db.API.NewSelect().Model(&key).Join("JOIN accounts AS a ON a.id = api_key.account_id AND a.disabled_at IS NULL").
 		Where("api_key.id = ? AND api_key.credential = ?", id, CredentialWorkload).
-		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", a.db.clock())
-	if err := a.db.onPrimary(query).Scan(ctx); err != nil {
+		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", a.db.ClockExpr())
+	if err := a.db.OnPrimary(query).Scan(ctx); err != nil {
 		return Key{}, value.NotFound("find the API key of a workload", err, value.ErrKeyUnknown)
 	}
 	return key, nil
@@ -47,14 +48,14 @@ type Subject struct {
 // "". A refused token stays unused. If the key has ended or its rule has changed since it was read,
 // the error is [value.ErrKeyUnknown].
 func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, err error) {
-	err = a.db.InTx(ctx, "exchange a token", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccountsTable(ctx, key.AccountID); err != nil {
+	err = a.db.InTx(ctx, "exchange a token", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccountsTable(ctx, key.AccountID); err != nil {
 			return err
 		}
 		var current Key
 		query := tx.NewSelect().Model(&current).Column("trust_pins").
 			Where("id = ? AND trust_version = ? AND revoked_at IS NULL", key.ID, key.TrustVersion)
-		err := a.db.locked(query, "NO KEY UPDATE").Scan(ctx)
+		err := a.db.Locked(query, "NO KEY UPDATE").Scan(ctx)
 		if err != nil {
 			return value.NotFound("lock the API key of a workload", err, value.ErrKeyUnknown)
 		}
@@ -78,7 +79,7 @@ func (a *API) UsedBefore(ctx context.Context, key Key, s Subject) (used bool, er
 	if s.ID == "" {
 		return false, nil
 	}
-	used, err = a.db.onPrimary(a.db.api.NewSelect().Model((*usedToken)(nil)).Where("token_hash = ?", s.hash(key))).Exists(ctx)
+	used, err = a.db.OnPrimary(a.db.API.NewSelect().Model((*usedToken)(nil)).Where("token_hash = ?", s.hash(key))).Exists(ctx)
 	return used, value.Failed("look up a used token", err)
 }
 
@@ -96,7 +97,7 @@ func (s Subject) hash(key Key) []byte {
 
 // use remembers a token for the key that is accepted once, and returns a reason if it was used
 // before.
-func (s Subject) use(ctx context.Context, tx Tx, key Key) (reason string, err error) {
+func (s Subject) use(ctx context.Context, tx db.Tx, key Key) (reason string, err error) {
 	if s.ID == "" {
 		return "", nil
 	}
@@ -117,7 +118,7 @@ type usedToken struct {
 
 // recordExchange adds an exchange to those of its key and deletes the oldest ones beyond the limit,
 // in a transaction that has locked the key.
-func recordExchange(ctx context.Context, tx Tx, e Exchange) error {
+func recordExchange(ctx context.Context, tx db.Tx, e Exchange) error {
 	e.ID, e.At = value.NewID(), tx.Now()
 	if err := tx.Insert(ctx, &e); err != nil {
 		return err

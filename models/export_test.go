@@ -15,7 +15,7 @@ func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
 }
 
 // WarnOfClock logs a wrong clock, as the store does each hour.
-func (s *Store) WarnOfClock(ctx context.Context) error { return s.db.warnOfClock(ctx) }
+func (s *Store) WarnOfClock(ctx context.Context) error { return s.db.WarnOfClock(ctx) }
 
 // TakeConnections takes all connections of the portal's pool until the returned function is called.
 func (s *Store) TakeConnections(ctx context.Context) (release func(), err error) {

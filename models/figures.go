@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -21,10 +22,10 @@ type Figures struct {
 
 // Figures reads the figures. The error may be [value.ErrUnavailable].
 func (s *Store) Figures(ctx context.Context) (f Figures, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.db.Timeout)
 	defer cancel()
 	size := bun.Safe("(SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)")
-	if isPostgres(s.db) {
+	if db.IsPostgres(s.db) {
 		size = "pg_database_size(current_database())"
 	}
 	now := s.db.Now()
@@ -45,9 +46,9 @@ func (s *Store) Figures(ctx context.Context) (f Figures, err error) {
 		return Figures{}, value.Failed("read the figures", err)
 	}
 	f.LastBackup = backup.Time
-	if isPostgres(s.db) {
+	if db.IsPostgres(s.db) {
 		before := s.db.Now()
-		database, err := postgresNow(ctx, s.db)
+		database, err := db.PostgresNow(ctx, s.db)
 		if err != nil {
 			return Figures{}, value.Failed("read the time of the database", err)
 		}
@@ -75,7 +76,7 @@ type Backlog struct {
 
 // Backlog reads the backlog. The error may be [value.ErrUnavailable].
 func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.db.Timeout)
 	defer cancel()
 	// Two aggregates read the index with the condition. The minimum alone could be searched in
 	// the index of all rows.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ const (
 
 // guesses limits and records wrong passwords, codes and invitations.
 type guesses struct {
-	db         *DB
+	db         *db.DB
 	limit      int // wrong passwords of a subject within signInWindow
 	refused    refusals
 	background *sync.WaitGroup
@@ -61,7 +62,7 @@ func (s subject) times(factor int) subject { return subject{s.hash, factor} }
 
 // check returns a [*value.SignInLimitError] if one of the subjects has reached its limit.
 func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) error {
-	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, g.db.Timeout)
 	defer cancel()
 	now := g.db.Now()
 	for _, subject := range subjects {
@@ -84,9 +85,9 @@ func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) err
 // lockSubjects lets only one transaction at a time count the wrong passwords of these subjects. All
 // transactions lock the email, the address, the device and the session in this order, so they
 // cannot deadlock.
-func lockSubjects(ctx context.Context, tx Tx, subjects []subject) error {
+func lockSubjects(ctx context.Context, tx db.Tx, subjects []subject) error {
 	for _, subject := range subjects {
-		if err := tx.lockHash(ctx, subject.hash); err != nil {
+		if err := tx.LockHash(ctx, subject.hash); err != nil {
 			return err
 		}
 	}
@@ -110,7 +111,7 @@ func (g *guesses) checkRight(ctx context.Context, email string) error {
 
 // countRight counts a right password.
 func (g *guesses) countRight(ctx context.Context, email string) error {
-	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, g.db.Timeout)
 	defer cancel()
 	return value.Failed("count a right password", g.insert(ctx, g.db, rightPasswords(email)))
 }
@@ -118,7 +119,7 @@ func (g *guesses) countRight(ctx context.Context, email string) error {
 // countWrong counts a wrong password for the subjects counted. If other instances have brought one
 // of the subjects limited to the limit in the meantime, it returns a [*value.SignInLimitError].
 func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) error {
-	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
+	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx db.Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
 			return err
 		}
@@ -141,7 +142,7 @@ func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []subject) er
 
 // lockCodes lets no other transaction check a code of the user, on any instance. After too many
 // wrong codes, the error is a [*value.SignInLimitError].
-func (g *guesses) lockCodes(ctx context.Context, tx Tx, userID uuid.UUID) error {
+func (g *guesses) lockCodes(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	subjects := codesOf(userID)
 	if err := lockSubjects(ctx, tx, subjects); err != nil {
 		return err
@@ -155,11 +156,11 @@ func (g *guesses) lockCodes(ctx context.Context, tx Tx, userID uuid.UUID) error 
 
 // wrongCode counts a wrong code like a wrong password and returns [value.ErrWrongCode], with which the
 // transaction is committed.
-func (g *guesses) wrongCode(ctx context.Context, tx Tx, userID uuid.UUID) error {
+func (g *guesses) wrongCode(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	if err := g.insert(ctx, tx, codesOf(userID)); err != nil {
 		return err
 	}
-	return committed(value.ErrWrongCode)
+	return db.Committed(value.ErrWrongCode)
 }
 
 func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code", userID.String())} }
@@ -169,8 +170,8 @@ func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code"
 // a user who was removed meanwhile, whose data may have been erased.
 func (g *guesses) record(user User, actor Actor, action Action) {
 	g.background.Go(func() {
-		err := g.db.InTx(context.Background(), "record a wrong password or code", func(ctx context.Context, tx Tx) error {
-			if err := tx.lockAccountsTable(ctx, user.AccountID); err != nil {
+		err := g.db.InTx(context.Background(), "record a wrong password or code", func(ctx context.Context, tx db.Tx) error {
+			if err := tx.LockAccountsTable(ctx, user.AccountID); err != nil {
 				return err
 			}
 			err := lockUser(ctx, tx, user.AccountID, user.ID)
@@ -183,7 +184,7 @@ func (g *guesses) record(user User, actor Actor, action Action) {
 			return recordActivity(ctx, tx, actor, user.activity(action))
 		})
 		if err != nil {
-			g.db.logger.Error("background write failed", slog.Any("error", err))
+			g.db.Logger.Error("background write failed", slog.Any("error", err))
 		}
 	})
 }

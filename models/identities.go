@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -46,7 +47,7 @@ func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.U
 // If the identity has no user, the error is [value.ErrIdentityNotFound]. If the user with the email has
 // another identity, it is [value.ErrIdentityTaken]. It may also be [value.ErrSignInDisabled].
 func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
-	return inTx(ctx, s.db, "sign in with an identity", func(ctx context.Context, tx Tx) (SignedIn, error) {
+	return db.InTx(ctx, s.db, "sign in with an identity", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
 		if err == nil && user.Disabled {
 			err = value.ErrSignInDisabled
@@ -79,7 +80,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 
 // KnowsIdentity reports whether the identity is connected to a user. It sets its own deadline.
 func (s *SignIn) KnowsIdentity(ctx context.Context, identity Identity) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.db.Timeout)
 	defer cancel()
 	known, err := s.db.NewSelect().Model((*Identity)(nil)).Where("issuer = ? AND subject = ?", identity.Issuer, identity.Subject).Exists(ctx)
 	return known, value.Failed("find identity", err)
@@ -87,7 +88,7 @@ func (s *SignIn) KnowsIdentity(ctx context.Context, identity Identity) (bool, er
 
 // endOlder ends what lets others sign in as a user whose email a provider has verified: the
 // password, the sessions, the links, and what was set up before the user proved the email.
-func (s *SignIn) endOlder(ctx context.Context, tx Tx, user *User, actor Actor) error {
+func (s *SignIn) endOlder(ctx context.Context, tx db.Tx, user *User, actor Actor) error {
 	if err := value.DisabledIfWrong(lockVerified(ctx, tx, *user)); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (s *SignIn) endOlder(ctx context.Context, tx Tx, user *User, actor Actor) e
 	if err := tx.Update(ctx, user, "password_hash", "known_browsers"); err != nil {
 		return err
 	}
-	if err := tx.deleteOf(ctx, user.ID, tokenTables...); err != nil {
+	if err := tx.DeleteOf(ctx, user.ID, tokenTables...); err != nil {
 		return err
 	}
 	return endOtherSessions(ctx, tx, user.AccountID, user.ID, uuid.Nil, actor)
@@ -110,7 +111,7 @@ func (s *SignIn) endOlder(ctx context.Context, tx Tx, user *User, actor Actor) e
 
 // userOfIdentity returns the user who signs in with the identity, and whether it is connected to
 // this user already, or [value.ErrIdentityNotFound].
-func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
+func userOfIdentity(ctx context.Context, tx db.Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
 	user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.id = (SELECT user_id FROM identities WHERE issuer = ? AND subject = ?)",
 		identity.Issuer, identity.Subject)
 	if !errors.Is(err, value.ErrUserNotFound) {
@@ -130,12 +131,12 @@ func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bo
 // another user, or the user another identity of this issuer, the error is [value.ErrIdentityTaken]. If
 // the provider decides about accounts and does not give access to this one, it is [value.ErrNoAccess].
 func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
-	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
 		}
-		if identity.Issuer == c.db.rolesFrom && (identity.Access == nil || identity.Access.AccountID != user.AccountID) {
+		if identity.Issuer == c.db.RolesFrom && (identity.Access == nil || identity.Access.AccountID != user.AccountID) {
 			return value.ErrNoAccess // the user could not sign in any more
 		}
 		return insertIdentity(ctx, tx, user, identity, provider, actor)
@@ -143,7 +144,7 @@ func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, iden
 }
 
 // insertIdentity connects the identity to the user, whose row is locked.
-func insertIdentity(ctx context.Context, tx Tx, user User, identity Identity, provider string, actor Actor) error {
+func insertIdentity(ctx context.Context, tx db.Tx, user User, identity Identity, provider string, actor Actor) error {
 	identity.UserID, identity.CreatedAt = user.ID, tx.Now()
 	inserted, err := value.Affected(tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err != nil {
@@ -159,7 +160,7 @@ func insertIdentity(ctx context.Context, tx Tx, user User, identity Identity, pr
 	return recordActivity(ctx, tx, actor, Activity{AccountID: user.AccountID, Action: ActionIdentityConnected, SubjectID: &user.ID, Label: provider})
 }
 
-func isConnected(ctx context.Context, tx Tx, identity Identity, user User) (bool, error) {
+func isConnected(ctx context.Context, tx db.Tx, identity Identity, user User) (bool, error) {
 	return tx.NewSelect().Model((*Identity)(nil)).
 		Where("issuer = ? AND subject = ? AND user_id = ?", identity.Issuer, identity.Subject, user.ID).Exists(ctx)
 }
@@ -169,12 +170,12 @@ func isConnected(ctx context.Context, tx Tx, identity Identity, user User) (bool
 // identity, it changes nothing. If the user could not sign in any more, the error is
 // [value.ErrOnlySignIn], and if the provider decides about the user's access, [value.ErrOnlyByProvider].
 func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
-	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
 		}
-		if issuer == c.db.rolesFrom {
+		if issuer == c.db.RolesFrom {
 			if err := checkOwnSignIn(ctx, c.db, tx, user.ID); err != nil {
 				return err
 			}
@@ -198,7 +199,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 
 // lockUserOf locks the account and the user of a session and returns the user, or
 // [value.ErrSignInDisabled].
-func lockUserOf(ctx context.Context, tx Tx, session Session) (User, error) {
+func lockUserOf(ctx context.Context, tx db.Tx, session Session) (User, error) {
 	if err := lockEnabled(ctx, tx, session.AccountID, session.UserID); err != nil {
 		return User{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 
@@ -17,7 +18,7 @@ const invitationLife = 7 * value.Day
 
 // Invitations let people join accounts.
 type Invitations struct {
-	db        *DB
+	db        *db.DB
 	passwords *passwords
 	guesses   *guesses
 	signIn    *SignIn
@@ -47,8 +48,8 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 	if actor.Kind == ActorUser {
 		invitation.InviterID = &actor.ID
 	}
-	err = i.db.InTx(ctx, "create invitation", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	err = i.db.InTx(ctx, "create invitation", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if err := checkNewInvitation(ctx, tx, invitation, actor); err != nil {
@@ -74,7 +75,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 
 // checkNewInvitation returns an error unless the actor may invite this email now. If an invitation
 // for the email has expired, checkNewInvitation deletes it.
-func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) error {
+func checkNewInvitation(ctx context.Context, tx db.Tx, n Invitation, actor Actor) error {
 	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err
 	}
@@ -119,8 +120,8 @@ func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invit
 // [value.ErrInvitationNotFound] or [value.ErrNotOwner].
 func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor Actor) (invitation Invitation, token string, err error) {
 	token = value.NewToken()
-	invitation, err = inTx(ctx, i.db, "renew invitation", func(ctx context.Context, tx Tx) (invitation Invitation, err error) {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	invitation, err = db.InTx(ctx, i.db, "renew invitation", func(ctx context.Context, tx db.Tx) (invitation Invitation, err error) {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return invitation, err
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
@@ -152,8 +153,8 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 // Cancel deletes one of the account's pending invitations, returns it and records the activity. The
 // error may be [value.ErrInvitationNotFound] or [value.ErrNotOwner].
 func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
-	return inTx(ctx, i.db, "cancel invitation", func(ctx context.Context, tx Tx) (invitation Invitation, err error) {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return db.InTx(ctx, i.db, "cancel invitation", func(ctx context.Context, tx db.Tx) (invitation Invitation, err error) {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return invitation, err
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
@@ -213,8 +214,8 @@ const maxInvitationMails = 50
 
 // queueInvitation queues the mail of a new invitation to a locked account, unless a limit is
 // reached, and reports whether it did.
-func queueInvitation(ctx context.Context, tx Tx, n Invitation, activityID uuid.UUID) (bool, error) {
-	if !tx.db.mail {
+func queueInvitation(ctx context.Context, tx db.Tx, n Invitation, activityID uuid.UUID) (bool, error) {
+	if !tx.DB.Mails {
 		return false, nil
 	}
 	sent, err := tx.NewSelect().Model((*recentMail)(nil)).
@@ -230,7 +231,7 @@ func queueInvitation(ctx context.Context, tx Tx, n Invitation, activityID uuid.U
 // createInvitationLink gives the invitation of a queued mail a second token, which replaces that of
 // an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended,
 // the token is empty.
-func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string, err error) {
+func createInvitationLink(ctx context.Context, tx db.Tx, mail *Mail) (token string, err error) {
 	token = value.NewToken()
 	subject := tx.NewSelect().Model((*Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
 	var invitation Invitation
@@ -249,7 +250,7 @@ func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string,
 // If the password breaks a rule, the error is an [*value.InvalidError] for the field "password". After
 // too many wrong tokens from the client's network it is a [*value.SignInLimitError]. If a user has the
 // email it is [value.ErrEmailTaken], unless the token is that of the mail and the user has never proved
-// the email. Then that user gets another one; see [Tx.freeEmail]. Otherwise it may be
+// the email. Then that user gets another one; see [db.Tx.freeEmail]. Otherwise it may be
 // [value.ErrInvitationInvalid] or [value.ErrSignInDisabled].
 func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (SignedIn, error) {
 	if i.passwords.off {
@@ -266,7 +267,7 @@ func (i *Invitations) Accept(ctx context.Context, token, password string, client
 	if err != nil {
 		return SignedIn{}, err
 	}
-	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
+	return db.InTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		return i.join(ctx, tx, token, hash, nil, client)
 	})
 }
@@ -280,7 +281,7 @@ func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, iden
 	if trustEmail && identity.EmailVerified {
 		verified = value.HashEmail(identity.Email)
 	}
-	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
+	return db.InTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		signedIn, err := i.join(ctx, tx, token, i.passwords.hasher.Absent(), verified, client)
 		if err != nil {
 			return SignedIn{}, err
@@ -297,7 +298,7 @@ func (i *Invitations) findLimited(ctx context.Context, token string, client Clie
 	if err := i.guesses.check(ctx, i.db, subject); err != nil {
 		return Invitation{}, err
 	}
-	ctxDB, cancel := context.WithTimeout(ctx, i.db.timeout)
+	ctxDB, cancel := context.WithTimeout(ctx, i.db.Timeout)
 	defer cancel()
 	invitation, err := i.Find(ctxDB, token)
 	if errors.Is(err, value.ErrInvitationInvalid) {
@@ -311,7 +312,7 @@ func (i *Invitations) findLimited(ctx context.Context, token string, client Clie
 // join adds the user of the invitation, deletes the invitation and signs the user in. A user with
 // the hash [password.Hasher.Absent] has no password, and needs another way to sign in. The email is
 // proven if the token is that of the mail, or if its hash is verified.
-func (i *Invitations) join(ctx context.Context, tx Tx, token, passwordHash string, verified []byte, client Client) (SignedIn, error) {
+func (i *Invitations) join(ctx context.Context, tx db.Tx, token, passwordHash string, verified []byte, client Client) (SignedIn, error) {
 	invitation, err := i.findByToken(ctx, tx, token)
 	if err != nil {
 		return SignedIn{}, err

@@ -118,7 +118,7 @@ func (k *Keys) days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]K
 		ColumnExpr("COALESCE(past.refusals, 0) + COALESCE(used.refusals, 0) AS refusals").
 		ColumnExpr("COALESCE(total.calls, 0) AS calls, COALESCE(total.seconds, 0) AS seconds").
 		Join("LEFT JOIN api_key_daily_usage AS past ON past.api_key_id = noted.api_key_id AND past.day = noted.day").
-		Join("LEFT JOIN api_key_last_uses AS used ON used.api_key_id = noted.api_key_id AND ? = noted.day", k.db.dayOf("used.hour")).
+		Join("LEFT JOIN api_key_last_uses AS used ON used.api_key_id = noted.api_key_id AND ? = noted.day", k.db.DayOf("used.hour")).
 		Join("LEFT JOIN call_totals AS total ON total.subject_id = noted.api_key_id AND total.day = noted.day").
 		OrderExpr("noted.day, noted.api_key_id").Scan(ctx, &found)
 	return found, err

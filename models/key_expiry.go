@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -63,8 +64,8 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 	for _, id := range accounts {
 		// An account has no more active keys, unless somebody changed it by hand.
 		for ids := range slices.Chunk(ofAccount[id], value.MaxActiveKeys) {
-			err := k.db.InTx(ctx, "record the expiry of API keys", func(ctx context.Context, tx Tx) error {
-				if err := tx.lockAccount(ctx, id); err != nil {
+			err := k.db.InTx(ctx, "record the expiry of API keys", func(ctx context.Context, tx db.Tx) error {
+				if err := tx.LockAccount(ctx, id); err != nil {
 					return err
 				}
 				return recordExpiry(ctx, tx, ids, k.expiredBy())
@@ -80,11 +81,11 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 
 // expiredBy returns the time by whose expiry a key is refused on all instances, although keys
 // expire by the clock of the database.
-func (k *Keys) expiredBy() time.Time { return k.db.Now().Add(-maxClockSkew) }
+func (k *Keys) expiredBy() time.Time { return k.db.Now().Add(-db.MaxClockSkew) }
 
 // expiryDue returns the keys about whose expiry an activity is due, each once.
 func (k *Keys) expiryDue(ctx context.Context) (due []Key, err error) {
-	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, k.db.Timeout)
 	defer cancel()
 	now := k.db.Now()
 	// The index has the keys of each state apart, by their expiry.
@@ -107,12 +108,12 @@ func (k *Keys) expiryDue(ctx context.Context) (due []Key, err error) {
 }
 
 // recordExpiry records what is due about keys of an account. Another instance may have done so.
-func recordExpiry(ctx context.Context, tx Tx, ids []uuid.UUID, expiredBy time.Time) error {
+func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID, expiredBy time.Time) error {
 	for _, id := range ids {
 		var key Key
 		query := tx.NewSelect().Model(&key).Column("id", "account_id", "label", "expires_at", "expiry_recorded").
 			Where("api_key.id = ? AND api_key.revoked_at IS NULL AND api_key.expires_at IS NOT NULL", id)
-		if err := tx.db.locked(query, "UPDATE").Scan(ctx); err != nil {
+		if err := tx.DB.Locked(query, "UPDATE").Scan(ctx); err != nil {
 			if err := value.NoRows(err, nil); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/models/internal/db"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -57,8 +58,8 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 	if actor.Kind == ActorUser {
 		key.CreatedBy = &actor.ID
 	}
-	err := k.db.InTx(ctx, "generate API key", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	err := k.db.InTx(ctx, "generate API key", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if err := k.checkNew(ctx, tx, n, accountID); err != nil {
@@ -77,7 +78,7 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 
 // insertKey inserts a key and records the activity. If the id is taken, the error is
 // [value.ErrKeyIDTaken].
-func insertKey(ctx context.Context, tx Tx, key Key, actor Actor) error {
+func insertKey(ctx context.Context, tx db.Tx, key Key, actor Actor) error {
 	result, err := tx.NewInsert().Model(&key).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	if err := value.UnlessAffected(result, err, value.ErrKeyIDTaken); err != nil {
 		return err
@@ -93,7 +94,7 @@ func insertKey(ctx context.Context, tx Tx, key Key, actor Actor) error {
 
 // restrictNew sets the restrictions of a new key: those of the key that it replaces, or else those
 // of the input.
-func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error {
+func (k *Keys) restrictNew(ctx context.Context, tx db.Tx, n NewKey, key *Key) error {
 	if n.Replaces == uuid.Nil {
 		if key.Access != AccessAgents && key.Access != AccessReports {
 			return &value.InvalidError{Field: "access", Message: "Choose Agents and tokens, or Reports only."}
@@ -120,7 +121,7 @@ func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error
 
 // checkNew returns an error if the form has already generated a key, or the account has too many
 // keys.
-func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUID) error {
+func (k *Keys) checkNew(ctx context.Context, tx db.Tx, n NewKey, accountID uuid.UUID) error {
 	var made Key
 	err := tx.NewSelect().Model(&made).Where("account_id = ? AND form_id = ?", accountID, n.FormID).Scan(ctx)
 	if err == nil {
@@ -133,7 +134,7 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 }
 
 // checkCount returns [value.ErrKeyLimit] if the account has too many keys for another one.
-func (k *Keys) checkCount(ctx context.Context, tx Tx, accountID uuid.UUID) error {
+func (k *Keys) checkCount(ctx context.Context, tx db.Tx, accountID uuid.UUID) error {
 	active, err := k.whereActive(tx.NewSelect().Model((*Key)(nil))).Where("account_id = ?", accountID).Count(ctx)
 	if err == nil && active >= value.MaxActiveKeys {
 		return value.ErrKeyLimit

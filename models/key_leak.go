@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter Le
 				// Without a lock, because anyone can repeat the report.
 				outcome = LeakInactive
 			default:
-				outcome, err = inTx(ctx, k.db, "revoke leaked API key", func(ctx context.Context, tx Tx) (LeakOutcome, error) {
+				outcome, err = db.InTx(ctx, k.db, "revoke leaked API key", func(ctx context.Context, tx db.Tx) (LeakOutcome, error) {
 					return k.revokeLeaked(ctx, tx, key, Leak{reporter, text.url}, visitorActor(address))
 				})
 				if err != nil {
@@ -72,7 +73,7 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 	if len(hashes) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, k.db.Timeout)
 	defer cancel()
 	var keys []Key
 	err := k.db.NewSelect().Model(&keys).Where("api_key.key_hash IN (?)", bun.List(hashes)).Scan(ctx)
@@ -87,7 +88,7 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 }
 
 // revokeLeaked also locks a key that is revoked already; see [Keys.lockActive].
-func (k *Keys) revokeLeaked(ctx context.Context, tx Tx, key Key, leak Leak, actor Actor) (LeakOutcome, error) {
+func (k *Keys) revokeLeaked(ctx context.Context, tx db.Tx, key Key, leak Leak, actor Actor) (LeakOutcome, error) {
 	key, err := k.lockActive(ctx, tx, key.AccountID, key.ID)
 	switch {
 	case errors.Is(err, value.ErrKeyAlreadyRevoked):
@@ -118,8 +119,8 @@ const (
 
 // queueLeak queues the mails about a leaked key. If a recipient's mail about another leaked key of
 // the account waits, it reports both.
-func queueLeak(ctx context.Context, tx Tx, key Key, activityID uuid.UUID) error {
-	if !tx.db.mail {
+func queueLeak(ctx context.Context, tx db.Tx, key Key, activityID uuid.UUID) error {
+	if !tx.DB.Mails {
 		return nil
 	}
 	recipients, err := ownersAndCreators(ctx, tx, key.AccountID, key.ID)
@@ -128,7 +129,7 @@ func queueLeak(ctx context.Context, tx Tx, key Key, activityID uuid.UUID) error 
 	}
 	// Otherwise, two reports could queue two mails to one address. Only locks of mails follow
 	// this one.
-	if err := tx.lockHash(ctx, key.AccountID[8:]); err != nil {
+	if err := tx.LockHash(ctx, key.AccountID[8:]); err != nil {
 		return err
 	}
 	// A mail that is being claimed is locked. The update waits and then leaves it out.

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ const (
 // keyRefusals holds the last refused requests of keys until the background flush writes them, so
 // that a refusal needs no database write. Of each key it has the newest ones.
 type keyRefusals struct {
-	db *DB
+	db *db.DB
 
 	mu       sync.Mutex
 	ofKeys   map[uuid.UUID][]KeyRefusal // the oldest first
@@ -34,7 +35,7 @@ type keyRefusals struct {
 	all      int
 }
 
-func newKeyRefusals(db *DB) *keyRefusals {
+func newKeyRefusals(db *db.DB) *keyRefusals {
 	return &keyRefusals{db: db, ofKeys: map[uuid.UUID][]KeyRefusal{}, accounts: map[uuid.UUID]uuid.UUID{}, counts: map[uuid.UUID]int{}}
 }
 
@@ -94,7 +95,7 @@ func (r *keyRefusals) flush(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), seenTimeout)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.SeenTimeout)
 		err := r.write(limited, batch)
 		cancel()
 		if err != nil {
@@ -112,8 +113,8 @@ func (r *keyRefusals) write(ctx context.Context, rows []KeyRefusal) error {
 	for _, one := range rows {
 		ids = append(ids, one.KeyID)
 	}
-	return r.db.inBackground(ctx, func(ctx context.Context, tx Tx) error {
-		kept, err := tx.keepKeys(ctx, ids)
+	return r.db.InBackground(ctx, func(ctx context.Context, tx db.Tx) error {
+		kept, err := tx.KeepKeys(ctx, ids)
 		rows := slices.DeleteFunc(slices.Clone(rows), func(one KeyRefusal) bool { return !kept[one.KeyID] })
 		if err != nil || len(rows) == 0 {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"strconv"
@@ -28,8 +29,8 @@ import (
 // unchanged key.
 func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version string, r Restrictions, note string, actor Actor) (Key, error) {
 	note, invalidNote := value.CleanNote("note", "Note", note)
-	return inTx(ctx, k.db, "restrict API key", func(ctx context.Context, tx Tx) (Key, error) {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return db.InTx(ctx, k.db, "restrict API key", func(ctx context.Context, tx db.Tx) (Key, error) {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return Key{}, err
 		}
 		key, err := k.lockActive(ctx, tx, accountID, id)
@@ -52,7 +53,7 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 				return key, err
 			}
 			// The caller gets the key too.
-			return old, committed(value.ErrKeyRestricted)
+			return old, db.Committed(value.ErrKeyRestricted)
 		}
 		return saveRestrictions(ctx, tx, old, key, actor)
 	})
@@ -61,14 +62,14 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version st
 // CheckRestrictions returns the error that restrictions of a key would have, and changes nothing. A
 // key without an id is a new one.
 func (k *Keys) CheckRestrictions(ctx context.Context, key Key, r Restrictions) error {
-	return k.db.InTx(ctx, "check restrictions", func(ctx context.Context, tx Tx) error {
+	return k.db.InTx(ctx, "check restrictions", func(ctx context.Context, tx db.Tx) error {
 		return k.setRestrictions(ctx, tx, &key, r)
 	})
 }
 
 // saveRestrictions writes the restrictions and the note of a key and records the old and new
 // values, unless nothing has changed.
-func saveRestrictions(ctx context.Context, tx Tx, old, key Key, actor Actor) (Key, error) {
+func saveRestrictions(ctx context.Context, tx db.Tx, old, key Key, actor Actor) (Key, error) {
 	detail, err := describeChange(ctx, tx, &old, &key)
 	if err != nil || detail == "" {
 		return key, err
@@ -83,7 +84,7 @@ func saveRestrictions(ctx context.Context, tx Tx, old, key Key, actor Actor) (Ke
 
 // setRestrictions validates restrictions and sets those that differ from the key's, in a
 // transaction that has locked the account. It joins the errors of the restrictions.
-func (k *Keys) setRestrictions(ctx context.Context, tx Tx, key *Key, r Restrictions) error {
+func (k *Keys) setRestrictions(ctx context.Context, tx db.Tx, key *Key, r Restrictions) error {
 	var invalid error
 	if !sameTime(r.ExpiresAt, key.ExpiresAt) {
 		invalid = k.setExpiry(ctx, tx, key, r.ExpiresAt)
@@ -110,7 +111,7 @@ func (k *Keys) setRestrictions(ctx context.Context, tx Tx, key *Key, r Restricti
 
 // setExpiry sets a new expiry. A key without one keeps working when a maximum is set, but cannot
 // lose an expiry.
-func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.Time) error {
+func (k *Keys) setExpiry(ctx context.Context, tx db.Tx, key *Key, expiresAt *time.Time) error {
 	key.ExpiryWarnedAt, key.ExpiryRecorded = nil, ExpiryUnrecorded
 	if expiresAt == nil {
 		if k.maxLifetime > 0 {
@@ -119,7 +120,7 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 		key.ExpiresAt, key.Lifetime = nil, 0
 		return nil
 	}
-	now, err := tx.databaseNow(ctx)
+	now, err := tx.DatabaseNow(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 
 // checkKeyAgents returns an [*value.InvalidError] unless these are 1 to 100 agents of the account, or
 // nil.
-func checkKeyAgents(ctx context.Context, tx Tx, accountID uuid.UUID, agents []uuid.UUID) error {
+func checkKeyAgents(ctx context.Context, tx db.Tx, accountID uuid.UUID, agents []uuid.UUID) error {
 	switch {
 	case agents == nil:
 		return nil
@@ -156,7 +157,7 @@ func checkKeyAgents(ctx context.Context, tx Tx, accountID uuid.UUID, agents []uu
 
 // dropFromKeys removes an agent from the lists of the account's keys, in a transaction that has
 // locked the account.
-func dropFromKeys(ctx context.Context, tx Tx, accountID, agentID uuid.UUID) error {
+func dropFromKeys(ctx context.Context, tx db.Tx, accountID, agentID uuid.UUID) error {
 	var keys []Key
 	err := tx.NewSelect().Model(&keys).
 		Where("account_id = ? AND agents LIKE ?", accountID, "%"+agentID.String()+"%").Scan(ctx)
@@ -169,7 +170,7 @@ func dropFromKeys(ctx context.Context, tx Tx, accountID, agentID uuid.UUID) erro
 
 // describeChange returns the old and new values of what differs between two versions of a key, in
 // one line for each. If the key is new, old is nil.
-func describeChange(ctx context.Context, tx Tx, old, key *Key) (string, error) {
+func describeChange(ctx context.Context, tx db.Tx, old, key *Key) (string, error) {
 	created := old == nil
 	if created {
 		old = &Key{}
@@ -201,7 +202,7 @@ func describeChange(ctx context.Context, tx Tx, old, key *Key) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-func agentNames(ctx context.Context, tx Tx, accountID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]string, error) {
+func agentNames(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]string, error) {
 	names := map[uuid.UUID]string{}
 	if len(ids) == 0 {
 		return names, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/models/internal/db"
 	"portal/models/usage"
 	"portal/models/value"
 )
@@ -79,7 +80,7 @@ func (k *Keys) readSources(ctx context.Context, accountID, keyID uuid.UUID, sinc
 		KeySource  `bun:"embed:"`
 		LastUsedAt *time.Time
 	}
-	err = k.db.NewSelect().TableExpr("api_keys AS api_key").Join(joinLastUses).
+	err = k.db.NewSelect().TableExpr("api_keys AS api_key").Join(db.JoinLastUses).
 		Join("LEFT JOIN api_key_sources AS source ON source.api_key_id = api_key.id").
 		Where("api_key.account_id = ? AND api_key.id = ?", accountID, keyID).
 		ColumnExpr("COALESCE(source.address, '') AS address, COALESCE(source.client, '') AS client, last_use.used_at AS last_used_at").
@@ -112,7 +113,7 @@ func addSource(all map[[2]string]KeySource, added KeySource) {
 	if one, found := all[id]; found {
 		added.Requests += one.Requests
 		added.FirstSeen = slices.MinFunc([]time.Time{one.FirstSeen, added.FirstSeen}, time.Time.Compare)
-		added.LastSeen = later(one.LastSeen, added.LastSeen)
+		added.LastSeen = db.Later(one.LastSeen, added.LastSeen)
 	}
 	all[id] = added
 }

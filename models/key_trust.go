@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/models/internal/db"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -23,7 +24,7 @@ import (
 // or [value.ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor Actor) (Key, error) {
 	rule, invalid := k.CheckTrust(rule)
-	return inTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx Tx) (Key, error) {
+	return db.InTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx db.Tx) (Key, error) {
 		key, err := k.lockActive(ctx, tx, accountID, id)
 		if err != nil {
 			return key, err
@@ -39,12 +40,12 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version st
 		case key.Trust.Equal(rule): // a double click
 			return key, nil
 		default:
-			return key, committed(value.ErrTrustChanged) // The caller gets the key too.
+			return key, db.Committed(value.ErrTrustChanged) // The caller gets the key too.
 		}
 	})
 }
 
-func (k *Keys) setTrust(ctx context.Context, tx Tx, key Key, rule workload.Rule, actor Actor) (Key, error) {
+func (k *Keys) setTrust(ctx context.Context, tx db.Tx, key Key, rule workload.Rule, actor Actor) (Key, error) {
 	old := key
 	if err := k.trust(&key, rule); err != nil {
 		return Key{}, err
@@ -94,9 +95,9 @@ func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, act
 		return Key{}, false, err
 	}
 	put.Label, put.Trust = label, rule
-	err = k.db.InTx(ctx, "put API key", func(ctx context.Context, tx Tx) error {
+	err = k.db.InTx(ctx, "put API key", func(ctx context.Context, tx db.Tx) error {
 		// While the account is locked, nobody adds its keys.
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		var owner uuid.UUID
@@ -119,7 +120,7 @@ func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, act
 }
 
 // create inserts a key with these ids.
-func (k *Keys) create(ctx context.Context, tx Tx, key Key, put PutKey, actor Actor) (Key, error) {
+func (k *Keys) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor Actor) (Key, error) {
 	if err := k.checkCount(ctx, tx, key.AccountID); err != nil {
 		return Key{}, err
 	}
@@ -134,10 +135,10 @@ func (k *Keys) create(ctx context.Context, tx Tx, key Key, put PutKey, actor Act
 }
 
 // change changes a key where it differs.
-func (k *Keys) change(ctx context.Context, tx Tx, accountID, id uuid.UUID, put PutKey, actor Actor) (Key, error) {
+func (k *Keys) change(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, put PutKey, actor Actor) (Key, error) {
 	key, err := k.lockActive(ctx, tx, accountID, id)
 	switch {
-	case isCommitted(err) || err == nil && !key.IsWorkload():
+	case db.IsCommitted(err) || err == nil && !key.IsWorkload():
 		return Key{}, value.ErrKeyIDTaken
 	case err != nil:
 		return Key{}, err

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -183,8 +184,8 @@ func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after
 	if !slices.Contains(k.UnusedLifetimes(), after) {
 		return &value.InvalidError{Field: "after", Message: "Choose one of the options."}
 	}
-	return k.db.InTx(ctx, "set the lifetime of unused API keys", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	return k.db.InTx(ctx, "set the lifetime of unused API keys", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
@@ -212,7 +213,7 @@ func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after
 }
 
 func (k *Keys) whereActiveUpdate(q *bun.UpdateQuery) *bun.UpdateQuery {
-	return q.Where(activeKey, k.db.Now())
+	return q.Where(db.ActiveKey, k.db.Now())
 }
 
 // UnusedText returns the name of a choice of [Keys.UnusedLifetimes].
@@ -244,7 +245,7 @@ func (k *Keys) RevokeUnused(ctx context.Context) error {
 	}
 	var errs []error
 	for _, account := range accounts {
-		revoked, err := inTx(ctx, k.db, "look at unused API keys", func(ctx context.Context, tx Tx) ([]uuid.UUID, error) {
+		revoked, err := db.InTx(ctx, k.db, "look at unused API keys", func(ctx context.Context, tx db.Tx) ([]uuid.UUID, error) {
 			return k.lookAtUnused(ctx, tx, account, ofAccount[account])
 		})
 		if err != nil {
@@ -274,7 +275,7 @@ func (k *Keys) postponeUnused(ctx context.Context, ids []uuid.UUID) error {
 // unusedDue returns the keys whose next look is due: those that were looked at with another
 // setting, or not yet, and those whose time has come.
 func (k *Keys) unusedDue(ctx context.Context) (due []unusedKey, err error) {
-	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, k.db.Timeout)
 	defer cancel()
 	for _, query := range []*bun.SelectQuery{
 		k.db.NewSelect().Where("api_key.unused_policy = ? AND api_key.unused_check_at <= ?", k.unusedLifetime, k.db.Now()),
@@ -294,10 +295,10 @@ func (k *Keys) unusedDue(ctx context.Context) (due []unusedKey, err error) {
 
 // selectUnused selects keys of an account as unused keys, and locks them. Their last uses include
 // those that this instance has not written.
-func (k *Keys) selectUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids ...uuid.UUID) (keys []unusedKey, err error) {
-	query := tx.NewSelect().Model(&keys).ColumnExpr("?TableColumns").ColumnExpr("last_use.used_at AS last_used_at").Join(joinLastUses).
+func (k *Keys) selectUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids ...uuid.UUID) (keys []unusedKey, err error) {
+	query := tx.NewSelect().Model(&keys).ColumnExpr("?TableColumns").ColumnExpr("last_use.used_at AS last_used_at").Join(db.JoinLastUses).
 		Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(ids)).OrderExpr("api_key.id")
-	err = k.db.locked(query, "NO KEY UPDATE OF api_key").Scan(ctx)
+	err = k.db.Locked(query, "NO KEY UPDATE OF api_key").Scan(ctx)
 	for i := range keys {
 		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
@@ -306,15 +307,15 @@ func (k *Keys) selectUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 
 // lookAtUnused queues the mails that are due about keys of an account, and returns the keys that
 // are to be revoked.
-func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids []uuid.UUID) (revoked []uuid.UUID, err error) {
-	if err := tx.lockAccount(ctx, accountID); err != nil {
+func (k *Keys) lookAtUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids []uuid.UUID) (revoked []uuid.UUID, err error) {
+	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return nil, err
 	}
 	account, err := findAccount(ctx, tx, accountID)
 	if err != nil {
 		return nil, err
 	}
-	now, err := tx.databaseNow(ctx)
+	now, err := tx.DatabaseNow(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +342,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx Tx, accountID uuid.UUID, ids
 			key.postpone(now, value.Day)
 			continue
 		}
-		switch key.look(now, k.UnusedLifetime(account), tx.db.mail, waiting) {
+		switch key.look(now, k.UnusedLifetime(account), tx.DB.Mails, waiting) {
 		case unusedMail:
 			mailed = append(mailed, key.ID)
 		case unusedRevoke:
@@ -375,7 +376,7 @@ func noAccount(err error) error {
 
 // queueUnusedMails queues the mails about unused keys of an account. If nobody can get one, it
 // reports false, and the keys are not revoked.
-func queueUnusedMails(ctx context.Context, tx Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (bool, error) {
+func queueUnusedMails(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (bool, error) {
 	if len(keys) == 0 {
 		return false, nil
 	}
@@ -391,7 +392,7 @@ func queueUnusedMails(ctx context.Context, tx Tx, accountID uuid.UUID, keys []uu
 }
 
 // unusedMailsWait reports whether mails about unused keys of an account are in the outbox.
-func unusedMailsWait(ctx context.Context, tx Tx, accountID uuid.UUID) (bool, error) {
+func unusedMailsWait(ctx context.Context, tx db.Tx, accountID uuid.UUID) (bool, error) {
 	return tx.NewSelect().Model((*Mail)(nil)).Where("mail.account_id = ? AND mail.kind = ?", accountID, MailKeysUnused).Exists(ctx)
 }
 
@@ -404,7 +405,7 @@ func unusedMailSent(ctx context.Context, db bun.IDB, mail Mail) error {
 
 // revokeUnused revokes a key of an account, unless it was used since or mails about it still wait.
 func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error {
-	return k.db.InTx(ctx, "revoke unused API key", func(ctx context.Context, tx Tx) error {
+	return k.db.InTx(ctx, "revoke unused API key", func(ctx context.Context, tx db.Tx) error {
 		_, err := k.lockActive(ctx, tx, accountID, id)
 		if errors.Is(err, value.ErrKeyAlreadyRevoked) || errors.Is(err, value.ErrKeyNotFound) {
 			return nil
@@ -416,7 +417,7 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 		if err != nil {
 			return noAccount(err)
 		}
-		now, err := tx.databaseNow(ctx)
+		now, err := tx.DatabaseNow(ctx)
 		if err != nil {
 			return err
 		}
@@ -425,7 +426,7 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 			return err
 		}
 		lifetime := k.UnusedLifetime(account)
-		if keys[0].next(now, lifetime, tx.db.mail) != unusedRevoke {
+		if keys[0].next(now, lifetime, tx.DB.Mails) != unusedRevoke {
 			return nil
 		}
 		waiting, err := unusedMailsWait(ctx, tx, accountID)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/usage"
 	"portal/models/value"
 )
@@ -106,7 +107,7 @@ func (k *Keys) AccountUsage(ctx context.Context, accountID uuid.UUID, span Usage
 	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS ended)", active, ended).
 			Where("(COALESCE(api_key.revoked_at, api_key.expires_at, ?0) >= ?0 OR last_use.hour >= ?0 OR EXISTS (?1))", first, past).
-			OrderExpr("NOT "+activeKey+", "+keyEnd+" DESC", now).Limit(MaxUsageKeys)
+			OrderExpr("NOT "+db.ActiveKey+", "+keyEnd+" DESC", now).Limit(MaxUsageKeys)
 	})
 }
 
@@ -149,7 +150,7 @@ func (k *Keys) readUsageOnce(ctx context.Context, span UsageSpan, filter keyFilt
 	// A list has up to 3,000 stored counts. Reading them as one text for each key takes a
 	// fraction of the time of a row for each count.
 	past := k.db.NewSelect().TableExpr("? AS stored", bun.Ident(span.table)).
-		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", k.db.unixTime("stored."+span.column)).
+		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", k.db.UnixTime("stored."+span.column)).
 		Where("stored.api_key_id = api_key.id AND stored.? >= ?", bun.Ident(span.column), first)
 	query := filter(selectKeys(k.db, &rows)).OrderExpr("api_key.id DESC").
 		ColumnExpr("last_use.hour, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/workload"
@@ -15,7 +16,7 @@ import (
 
 // Keys are the API keys of accounts.
 type Keys struct {
-	db    *DB
+	db    *db.DB
 	usage *usage.Recorder
 
 	refusals    *keyRefusals
@@ -32,7 +33,7 @@ type KeyOptions struct {
 	Issuers        workload.Issuers // whose public keys are fetched
 }
 
-func newKeys(db *DB, recorder *usage.Recorder, o KeyOptions) *Keys {
+func newKeys(db *db.DB, recorder *usage.Recorder, o KeyOptions) *Keys {
 	return &Keys{
 		db: db, usage: recorder, refusals: newKeyRefusals(db),
 		maxLifetime: o.MaxLifetime, unusedLifetime: o.UnusedLifetime, issuers: o.Issuers,
@@ -97,10 +98,10 @@ func whereID(accountID, id uuid.UUID) keyFilter {
 }
 
 // selectKeys selects keys and when they were last used.
-func selectKeys(db bun.IDB, into any) *bun.SelectQuery {
-	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
+func selectKeys(conn bun.IDB, into any) *bun.SelectQuery {
+	return conn.NewSelect().Model(into).ColumnExpr("?TableColumns").
 		ColumnExpr("last_use.used_at AS last_used_at").
-		Join(joinLastUses)
+		Join(db.JoinLastUses)
 }
 
 // findWhere returns the only key that filter selects, or [value.ErrKeyNotFound].
@@ -117,9 +118,9 @@ func (k *Keys) findWhere(ctx context.Context, db bun.IDB, filter keyFilter) (Key
 
 // lock returns one of the account's keys, or [value.ErrKeyNotFound], and locks its row until the
 // transaction ends.
-func (k *Keys) lock(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, error) {
+func (k *Keys) lock(ctx context.Context, tx db.Tx, accountID, id uuid.UUID) (Key, error) {
 	return k.findWhere(ctx, tx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return k.db.locked(whereID(accountID, id)(q), "NO KEY UPDATE OF api_key")
+		return k.db.Locked(whereID(accountID, id)(q), "NO KEY UPDATE OF api_key")
 	})
 }
 
@@ -146,7 +147,7 @@ const RevokedKeysKept = 90 * value.Day
 func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[Key], error) {
 	now := k.db.Now()
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		q = q.Where("NOT "+activeKey, now).Where(keyEnd+" >= ?", now.Add(-RevokedKeysKept)).
+		q = q.Where("NOT "+db.ActiveKey, now).Where(keyEnd+" >= ?", now.Add(-RevokedKeysKept)).
 			ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
 			Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
 			Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
@@ -183,7 +184,7 @@ func (k *Keys) GeneratedBy(ctx context.Context, accountID, userID uuid.UUID) ([]
 
 // whereActive selects the keys that are neither revoked nor expired.
 func (k *Keys) whereActive(q *bun.SelectQuery) *bun.SelectQuery {
-	return q.Where(activeKey, k.db.Now())
+	return q.Where(db.ActiveKey, k.db.Now())
 }
 
 // Issuers returns the issuers whose public keys are fetched, and whether keys without a secret are
@@ -203,7 +204,7 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason strin
 	if err != nil {
 		return Key{}, err
 	}
-	return inTx(ctx, k.db, "revoke API key", func(ctx context.Context, tx Tx) (Key, error) {
+	return db.InTx(ctx, k.db, "revoke API key", func(ctx context.Context, tx db.Tx) (Key, error) {
 		return k.revoke(ctx, tx, accountID, id, reason, actor)
 	})
 }
@@ -216,7 +217,7 @@ func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UU
 		return nil, err
 	}
 	ids = value.SortedIDs(ids) // so that no two calls wait for each other
-	return inTx(ctx, k.db, "revoke API keys", func(ctx context.Context, tx Tx) (revoked []Key, err error) {
+	return db.InTx(ctx, k.db, "revoke API keys", func(ctx context.Context, tx db.Tx) (revoked []Key, err error) {
 		for _, id := range ids[:min(len(ids), value.MaxActiveKeys)] {
 			key, err := k.revoke(ctx, tx, accountID, id, reason, actor)
 			switch {
@@ -231,7 +232,7 @@ func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UU
 	})
 }
 
-func (k *Keys) revoke(ctx context.Context, tx Tx, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
+func (k *Keys) revoke(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
 	key, err := k.lockActive(ctx, tx, accountID, id)
 	if err != nil {
 		return key, err
@@ -254,7 +255,7 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 	if err != nil {
 		return Key{}, err
 	}
-	return inTx(ctx, k.db, "rename API key", func(ctx context.Context, tx Tx) (Key, error) {
+	return db.InTx(ctx, k.db, "rename API key", func(ctx context.Context, tx db.Tx) (Key, error) {
 		key, err := k.lockActive(ctx, tx, accountID, id)
 		if err != nil {
 			return key, err
@@ -264,7 +265,7 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 }
 
 // renameKey renames a key and records the activity, unless the key has the label.
-func renameKey(ctx context.Context, tx Tx, key Key, label string, actor Actor) (Key, error) {
+func renameKey(ctx context.Context, tx db.Tx, key Key, label string, actor Actor) (Key, error) {
 	if key.Label == label {
 		return key, nil
 	}
@@ -281,8 +282,8 @@ func renameKey(ctx context.Context, tx Tx, key Key, label string, actor Actor) (
 // FindDurable returns one of the account's keys, or [value.ErrKeyNotFound], in a state that no failover
 // can undo. A plain read may show a revocation that a synchronous standby does not have yet.
 func (k *Keys) FindDurable(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
-	return inTx(ctx, k.db, "find API key", func(ctx context.Context, tx Tx) (Key, error) {
-		if err := tx.lockAccountsTable(ctx, accountID); err != nil {
+	return db.InTx(ctx, k.db, "find API key", func(ctx context.Context, tx db.Tx) (Key, error) {
+		if err := tx.LockAccountsTable(ctx, accountID); err != nil {
 			return Key{}, err
 		}
 		return k.lock(ctx, tx, accountID, id)
@@ -291,8 +292,8 @@ func (k *Keys) FindDurable(ctx context.Context, accountID, id uuid.UUID) (Key, e
 
 // lockActive locks one of the account's active keys and returns it, or [value.ErrKeyNotFound]. If the key
 // is revoked or has expired, lockActive returns it with [value.ErrKeyAlreadyRevoked].
-func (k *Keys) lockActive(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, error) {
-	if err := tx.lockAccountsTable(ctx, accountID); err != nil {
+func (k *Keys) lockActive(ctx context.Context, tx db.Tx, accountID, id uuid.UUID) (Key, error) {
+	if err := tx.LockAccountsTable(ctx, accountID); err != nil {
 		return Key{}, err
 	}
 	key, err := k.lock(ctx, tx, accountID, id)
@@ -301,12 +302,12 @@ func (k *Keys) lockActive(ctx context.Context, tx Tx, accountID, id uuid.UUID) (
 	}
 	now := tx.Now()
 	if key.ExpiresAt != nil {
-		now, err = tx.databaseNow(ctx)
+		now, err = tx.DatabaseNow(ctx)
 	}
 	if err == nil && key.EndedAt(now) != nil {
 		// An earlier revocation may have stopped waiting for a synchronous standby, so the
 		// commit of this row lock waits until the standby has both.
-		err = committed(value.ErrKeyAlreadyRevoked)
+		err = db.Committed(value.ErrKeyAlreadyRevoked)
 	}
 	return key, err
 }

@@ -18,7 +18,7 @@ type lastStart struct {
 // RecordSettings stores the settings that commands need. An instance calls it at its start.
 func (s *Store) RecordSettings(ctx context.Context) error {
 	row := lastStart{OnlyRow: 1, PasswordsOff: s.PasswordsOff()}
-	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.db.Timeout)
 	defer cancel()
 	_, err := s.db.NewInsert().Model(&row).On("CONFLICT (only_row) DO UPDATE").Set("passwords_off = EXCLUDED.passwords_off").Exec(ctx)
 	return value.Failed("record the settings", err)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ const (
 // queueMails adds mails of one kind and account, or of none, to the outbox and reports whether it
 // did. If there is no room, it drops them and logs a warning. Those beyond the limits of their
 // addresses are dropped too, and those that nobody can receive.
-func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
+func queueMails(ctx context.Context, tx db.Tx, mails []Mail) (bool, error) {
 	mails = slices.DeleteFunc(mails, func(m Mail) bool { return strings.HasSuffix(m.Recipient, value.UnprovenDomain) })
 	if len(mails) == 0 {
 		return false, nil
@@ -36,8 +37,8 @@ func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 		return false, err
 	}
 	if !room {
-		tx.db.mailsDropped.Add(uint64(len(mails)))
-		tx.db.logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
+		tx.DB.MailsDropped.Add(uint64(len(mails)))
+		tx.DB.Logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
 		return false, nil
 	}
 	if mails, err = limitMails(ctx, tx, mails); err != nil || len(mails) == 0 {
@@ -55,7 +56,7 @@ func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 // discardMails deletes the mails that match where and that no instance has claimed, and no longer
 // counts them. A transaction calls it before it locks what the links of the mails refer to, because
 // [Outbox.Claim] locks the mail first.
-func discardMails(ctx context.Context, tx Tx, where string, args ...any) error {
+func discardMails(ctx context.Context, tx db.Tx, where string, args ...any) error {
 	var ids []uuid.UUID
 	err := tx.NewDelete().Model((*Mail)(nil)).Where(where, args...).Where("mail.attempts = 0").Returning("id").Scan(ctx, &ids)
 	if err != nil || len(ids) == 0 {
@@ -66,7 +67,7 @@ func discardMails(ctx context.Context, tx Tx, where string, args ...any) error {
 
 // hasMailRoom reports whether the outbox has room for another mail of an account, or of none.
 // Concurrent transactions can exceed the limits by a few mails.
-func hasMailRoom(ctx context.Context, tx Tx, accountID *uuid.UUID) (bool, error) {
+func hasMailRoom(ctx context.Context, tx db.Tx, accountID *uuid.UUID) (bool, error) {
 	own, limit := tx.NewSelect().Model((*Mail)(nil)), maxResetMails
 	if accountID == nil {
 		own = own.Where("mail.account_id IS NULL")
@@ -93,7 +94,7 @@ const (
 // device, gives ids to the others and counts them. Password resets have a limit of their own, and
 // leaked keys have none, because a mail about them waits for those of the next minutes. Concurrent
 // transactions can exceed the limits by a few mails.
-func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
+func limitMails(ctx context.Context, tx db.Tx, mails []Mail) ([]Mail, error) {
 	for i := range mails {
 		mails[i].ID = value.NewID()
 	}

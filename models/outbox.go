@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -24,9 +25,9 @@ const (
 )
 
 // Outbox holds the mails that are to be sent.
-type Outbox struct{ db *DB }
+type Outbox struct{ db *db.DB }
 
-func newOutbox(db *DB) *Outbox { return &Outbox{db} }
+func newOutbox(db *db.DB) *Outbox { return &Outbox{db} }
 
 // Claim returns a mail that is due, and the token of its link if it has one. Of those with the fewest
 // attempts, it is the one that has been due longest, so mails that fail again and again do not hold
@@ -42,7 +43,7 @@ func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error)
 		if err != nil {
 			return Mail{}, "", value.Failed("claim a mail", err)
 		}
-		err = o.db.InTx(ctx, "claim a mail", func(ctx context.Context, tx Tx) error {
+		err = o.db.InTx(ctx, "claim a mail", func(ctx context.Context, tx db.Tx) error {
 			mail, token, err = o.claimNext(ctx, tx)
 			return err
 		})
@@ -63,8 +64,8 @@ func (o *Outbox) due(db bun.IDB) *bun.SelectQuery {
 
 // claimNext leases the next mail. If the returned mail has no recipient, it was deleted and is no
 // longer counted, because nobody should get it.
-func (o *Outbox) claimNext(ctx context.Context, tx Tx) (mail Mail, token string, err error) {
-	due := o.db.locked(o.due(tx), "UPDATE SKIP LOCKED")
+func (o *Outbox) claimNext(ctx context.Context, tx db.Tx) (mail Mail, token string, err error) {
+	due := o.db.Locked(o.due(tx), "UPDATE SKIP LOCKED")
 	var id uuid.UUID
 	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
 		Where("id = (?)", due).Returning("id").Scan(ctx, &id)
@@ -168,7 +169,7 @@ func mailRetry(attempts int) time.Duration {
 }
 
 // Enabled reports whether the store queues mails.
-func (o *Outbox) Enabled() bool { return o.db.mail }
+func (o *Outbox) Enabled() bool { return o.db.Mails }
 
 // Waiting returns the number of mails in the outbox.
 func (o *Outbox) Waiting(ctx context.Context) (int, error) {
@@ -178,7 +179,7 @@ func (o *Outbox) Waiting(ctx context.Context) (int, error) {
 
 // readExpiring reads the keys that a mail about their expiry reports. Because it reads them when
 // the mail is sent, it leaves out those that were revoked or edited since.
-func readExpiring(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
+func readExpiring(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
 	return listKeys(readKeys(ctx, tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
 		OrderExpr("api_key.expires_at, api_key.id"), mail))
@@ -186,7 +187,7 @@ func readExpiring(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
 
 // readUnused reads the keys that a mail about unused keys reports, without those that were used
 // since.
-func readUnused(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
+func readUnused(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
 	keys, err := readKeys(ctx, tx.NewSelect().Where("api_key.unused_warned_at = ? AND api_key.unused_policy >= 0", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", tx.Now()).
 		Where("NOT EXISTS (SELECT 1 FROM api_key_last_uses AS last_use WHERE last_use.api_key_id = api_key.id AND last_use.used_at > api_key.unused_warned_at)").
@@ -203,7 +204,7 @@ func readUnused(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
 
 // readLeaked reads the keys that a mail about leaked keys reports: those that were revoked since
 // the first one, at most MaxLeakedKeys+1.
-func readLeaked(ctx context.Context, tx Tx, mail Mail) ([]MailKey, error) {
+func readLeaked(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
 	return listKeys(readKeys(ctx, tx.NewSelect().Where("COALESCE(api_key.revoked_at, api_key.expires_at) >= ?", mail.CreatedAt).
 		Where("api_key.leak_reporter IS NOT NULL").
 		OrderExpr("api_key.revoked_at, api_key.id").Limit(MaxLeakedKeys+1), mail))

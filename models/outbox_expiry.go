@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ func (o *Outbox) WarnOfExpiry(ctx context.Context) error {
 	}
 	var errs []error
 	for _, id := range accounts {
-		err := o.db.InTx(ctx, "warn of the expiry of API keys", func(ctx context.Context, tx Tx) error {
+		err := o.db.InTx(ctx, "warn of the expiry of API keys", func(ctx context.Context, tx db.Tx) error {
 			return o.warn(ctx, tx, id)
 		})
 		if ctx.Err() != nil {
@@ -43,7 +44,7 @@ func (o *Outbox) WarnOfExpiry(ctx context.Context) error {
 
 // accountsToWarn returns the accounts with keys whose next mail about the expiry is due.
 func (o *Outbox) accountsToWarn(ctx context.Context) (accounts []uuid.UUID, err error) {
-	ctx, cancel := context.WithTimeout(ctx, o.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, o.db.Timeout)
 	defer cancel()
 	err = o.whereUnwarned(o.db.NewSelect().Model((*Key)(nil)), 0).Column("account_id").Scan(ctx, &accounts)
 	slices.SortFunc(accounts, value.CompareIDs)
@@ -57,13 +58,13 @@ func (o *Outbox) whereUnwarned(q *bun.SelectQuery, slack time.Duration) *bun.Sel
 	return q.Where("api_key.revoked_at IS NULL AND api_key.expires_at > ? AND api_key.expires_at <= ?", now, now.Add(firstWarning+slack)).
 		Where("(api_key.lifetime > ? AND api_key.expiry_warned_at IS NULL OR api_key.lifetime > ? AND api_key.expires_at <= ? AND "+
 			"(api_key.expiry_warned_at IS NULL OR ? - ? > ?))", firstWarning, lastWarning, now.Add(lastWarning+slack),
-			o.db.unixTime("api_key.expires_at"), o.db.unixTime("api_key.expiry_warned_at"), int64((lastWarning+warningSlack)/time.Second)).
+			o.db.UnixTime("api_key.expires_at"), o.db.UnixTime("api_key.expiry_warned_at"), int64((lastWarning+warningSlack)/time.Second)).
 		Where("(SELECT a.disabled_at FROM accounts AS a WHERE a.id = api_key.account_id) IS NULL")
 }
 
 // warn queues the mails about the keys of an account.
-func (o *Outbox) warn(ctx context.Context, tx Tx, accountID uuid.UUID) error {
-	if err := tx.lockAccount(ctx, accountID); err != nil {
+func (o *Outbox) warn(ctx context.Context, tx db.Tx, accountID uuid.UUID) error {
+	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return err
 	}
 	var ids []uuid.UUID
@@ -82,7 +83,7 @@ func (o *Outbox) warn(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 
 // queueWarnings queues the mails about keys of an account. If there is no room, or each recipient
 // has reached the limit of mails, it reports false, and the next round tries again.
-func queueWarnings(ctx context.Context, tx Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (bool, error) {
+func queueWarnings(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (bool, error) {
 	recipients, err := ownersAndCreators(ctx, tx, accountID, keys...)
 	if err != nil || len(recipients) == 0 {
 		return true, err

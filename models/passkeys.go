@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -48,11 +49,11 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 // or [value.ErrOnlyByProvider].
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = value.NewID(), session.UserID, c.db.Now()
-	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx db.Tx) error {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		if err := checkOwnSignIn(ctx, tx.db, tx, session.UserID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.DB, tx, session.UserID); err != nil {
 			return err
 		}
 		if err := useChallenge(ctx, tx, challenge); err != nil {
@@ -79,8 +80,8 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 // the activity. If the user could not sign in any more, the error is [value.ErrOnlySignIn], and if the
 // account requires a factor and this is the last one, [value.ErrLastFactor].
 func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
-	return c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
+	return c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, session.AccountID); err != nil {
 			return err
 		}
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
@@ -127,7 +128,7 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 // grown, the error is [value.ErrPasskeyNotFound]. Otherwise it may be [value.ErrChallengeUsed],
 // [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
-	return inTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx Tx) (SignedIn, error) {
+	return db.InTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		user, err := findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
 		switch {
 		case errors.Is(err, value.ErrUserNotFound):
@@ -155,7 +156,7 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 }
 
 // useChallenge returns [value.ErrChallengeUsed] if the challenge has been answered before.
-func useChallenge(ctx context.Context, tx Tx, challenge string) error {
+func useChallenge(ctx context.Context, tx db.Tx, challenge string) error {
 	used := usedChallenge{ChallengeHash: value.HashToken(challenge), ExpiresAt: tx.Now().Add(2 * ChallengeLife)}
 	result, err := tx.NewInsert().Model(&used).On("CONFLICT (challenge_hash) DO NOTHING").Exec(ctx)
 	return value.UnlessAffected(result, err, value.ErrChallengeUsed)

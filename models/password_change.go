@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -38,14 +39,14 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 	if err != nil {
 		return "", err
 	}
-	return inTx(ctx, c.db, "change password", func(ctx context.Context, tx Tx) (string, error) {
+	return db.InTx(ctx, c.db, "change password", func(ctx context.Context, tx db.Tx) (string, error) {
 		token := value.NewToken()
 		// Of two concurrent changes, the second finds that its old password is no longer
 		// stored.
 		if err := lockPassword(ctx, tx, user); err != nil {
 			return "", err
 		}
-		if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.DB, tx, user.ID); err != nil {
 			return "", err
 		}
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("token_hash = ?", value.HashToken(token)).
@@ -77,7 +78,7 @@ func (c *Credentials) ResetPassword(ctx context.Context, email, password string)
 	}
 	// The old hash is not compared: an intruder must not be able to block the reset by changing
 	// the password at the same time.
-	return c.db.InTx(ctx, "reset password", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "reset password", func(ctx context.Context, tx db.Tx) error {
 		if err := replacePassword(ctx, tx, &user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (c *Credentials) ResetPassword(ctx context.Context, email, password string)
 // replacePassword stores the new hash, also in user, and records the activity. Except for the
 // session keep, it ends the user's sessions, the known browsers and the links that sign in, set a
 // password or confirm an email.
-func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep uuid.UUID, actor Actor, action Action) error {
+func replacePassword(ctx context.Context, tx db.Tx, user *User, hash string, keep uuid.UUID, actor Actor, action Action) error {
 	err := tx.NewUpdate().Model(user).Set("password_hash = ?, known_browsers = known_browsers + 1", hash).
 		Where("id = ?", user.ID).Returning("password_hash, known_browsers").Scan(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep u
 	if err != nil {
 		return err
 	}
-	err = tx.deleteOf(ctx, user.ID, tokenTables...)
+	err = tx.DeleteOf(ctx, user.ID, tokenTables...)
 	if err != nil {
 		return err
 	}

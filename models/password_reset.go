@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -28,7 +29,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	}
 	counted := []subject{signInSubject("reset email", string(value.HashEmail(email))), signInSubject("reset address", value.Network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
-	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx db.Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 // createPasswordResetLink returns the address of the user of a queued mail and the token of a new
 // link. If no user has the email, the user cannot sign in with a password, or has too many unused
 // links, the address is empty.
-func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, token string, err error) {
+func createPasswordResetLink(ctx context.Context, tx db.Tx, mail Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = lockUserWhere(ctx, tx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
 	if errors.Is(err, value.ErrWrongCredentials) {
@@ -69,7 +70,7 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	if err != nil || user.Disabled {
 		return "", "", err
 	}
-	err = checkOwnSignIn(ctx, tx.db, tx, user.ID)
+	err = checkOwnSignIn(ctx, tx.DB, tx, user.ID)
 	if errors.Is(err, value.ErrOnlyByProvider) {
 		return "", "", nil
 	}
@@ -113,11 +114,11 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 	if err != nil {
 		return User{}, err
 	}
-	return inTx(ctx, c.db, "use a password reset", func(ctx context.Context, tx Tx) (User, error) {
+	return db.InTx(ctx, c.db, "use a password reset", func(ctx context.Context, tx db.Tx) (User, error) {
 		if err := lockEnabled(ctx, tx, user.AccountID, user.ID); err != nil {
 			return User{}, err
 		}
-		if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.DB, tx, user.ID); err != nil {
 			return User{}, err
 		}
 		if err := passwordResetLinks.use(ctx, tx, token); err != nil {
@@ -133,7 +134,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 
 // checkPasswordReset returns the user of a link and the name of the user's account.
 func (c *Credentials) checkPasswordReset(ctx context.Context, token string) (User, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.Timeout)
 	defer cancel()
 	user, err := c.PasswordResetUser(ctx, token)
 	if err != nil {

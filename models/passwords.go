@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/schema"
 
+	"portal/models/internal/db"
 	"portal/models/password"
 	"portal/models/value"
 )
@@ -21,7 +22,7 @@ const hashQueueTimeout = 8 * time.Second
 
 // passwords hashes and checks the passwords of users.
 type passwords struct {
-	db      *DB
+	db      *db.DB
 	hasher  *password.Hasher
 	guesses *guesses
 	off     bool // nobody signs in with a password
@@ -119,7 +120,7 @@ func (p *passwords) verifyInTurn(ctx context.Context, email, password string, gu
 // [value.ErrWrongCredentials] it also returns the user with this email, if there is one.
 func (p *passwords) find(ctx context.Context, turn *password.Turn, email, password string) (User, error) {
 	// The time for hashing must not count against the database's limit.
-	ctxDB, cancel := context.WithTimeout(ctx, p.db.timeout)
+	ctxDB, cancel := context.WithTimeout(ctx, p.db.Timeout)
 	defer cancel()
 	user, err := findUser(ctxDB, p.db, "u.email_hash = ?", value.StoredHash(email))
 	known := err == nil
@@ -149,7 +150,7 @@ func (p *passwords) find(ctx context.Context, turn *password.Turn, email, passwo
 // stored hash has changed in the meantime, upgrade checks the password again.
 func (p *passwords) upgrade(ctx context.Context, turn *password.Turn, user User, password string) (User, error) {
 	hash := turn.Hash(password)
-	ctxDB, cancel := context.WithTimeout(ctx, p.db.timeout)
+	ctxDB, cancel := context.WithTimeout(ctx, p.db.Timeout)
 	defer cancel()
 	changed, err := value.Affected(p.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctxDB))

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -14,13 +15,13 @@ import (
 
 // People are the users of accounts.
 type People struct {
-	db        *DB
+	db        *db.DB
 	passwords *passwords
 }
 
 // Add adds a user to an account, records the activity, and deletes a pending invitation of the user
 // to this account. A user without a password signs in with a link. Add is for operators, and the
-// email counts as proven; see [Tx.freeEmail]. The error may be an [*value.InvalidError] for the field
+// email counts as proven; see [db.Tx.freeEmail]. The error may be an [*value.InvalidError] for the field
 // "email", "role" or "password", [value.ErrAccountNotFound] or [value.ErrEmailTaken].
 func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
 	email, err := value.CleanEmail(n.Email)
@@ -43,7 +44,7 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 			return User{}, err
 		}
 	}
-	return inTx(ctx, p.db, "add user", func(ctx context.Context, tx Tx) (User, error) {
+	return db.InTx(ctx, p.db, "add user", func(ctx context.Context, tx db.Tx) (User, error) {
 		return addUser(ctx, tx, User{AccountID: accountID, Email: email, PasswordHash: hash, Role: n.Role}, actor)
 	})
 }
@@ -102,7 +103,7 @@ func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) e
 	return err
 }
 
-func setUserDisabled(ctx context.Context, tx Tx, user User, disabled bool, actor Actor) error {
+func setUserDisabled(ctx context.Context, tx db.Tx, user User, disabled bool, actor Actor) error {
 	changed, err := setDisabledAt(ctx, tx, (*User)(nil), user.ID, disabled)
 	if err != nil || !changed {
 		return err
@@ -121,7 +122,7 @@ func setUserDisabled(ctx context.Context, tx Tx, user User, disabled bool, actor
 // records an activity for each change and returns the user. The error may be that of
 // [People.SetRole], also [value.ErrLastOwner] for an owner who would be disabled.
 func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change UserChange, actor Actor) (User, error) {
-	return inTx(ctx, p.db, "change user", func(ctx context.Context, tx Tx) (User, error) {
+	return db.InTx(ctx, p.db, "change user", func(ctx context.Context, tx db.Tx) (User, error) {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
 		if err == nil && change.Role != nil {
 			if err = checkRole(*change.Role); err == nil {
@@ -151,7 +152,7 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 	if err := checkRole(role); err != nil {
 		return User{}, err
 	}
-	return inTx(ctx, p.db, "change role", func(ctx context.Context, tx Tx) (User, error) {
+	return db.InTx(ctx, p.db, "change role", func(ctx context.Context, tx db.Tx) (User, error) {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
 		if err == nil {
 			err = p.checkRoleByHand(ctx, tx, user, actor)
@@ -163,7 +164,7 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 	})
 }
 
-func (p *People) setRole(ctx context.Context, tx Tx, user User, role Role, actor Actor) (User, error) {
+func (p *People) setRole(ctx context.Context, tx db.Tx, user User, role Role, actor Actor) (User, error) {
 	if user.Role == role {
 		return user, nil
 	}
@@ -188,7 +189,7 @@ func (p *People) setRole(ctx context.Context, tx Tx, user User, role Role, actor
 // invitations, and records the activity. The user's keys stay, and the email can be used again. The
 // error may be [value.ErrUserNotFound], [value.ErrLastOwner] or [value.ErrNotOwner].
 func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
-	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx Tx) error {
+	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
 		if err != nil {
 			return err
@@ -208,7 +209,7 @@ func (p *People) RemovedFrom(ctx context.Context, id uuid.UUID) (account string,
 	return account, value.Failed("find removed user", err)
 }
 
-func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) error {
+func (p *People) remove(ctx context.Context, tx db.Tx, user User, actor Actor) error {
 	if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) erro
 		return err
 	}
 	// The person may become another user, with the same identity.
-	if err := tx.deleteOf(ctx, user.ID, append(factorTables, "identities")...); err != nil {
+	if err := tx.DeleteOf(ctx, user.ID, append(factorTables, "identities")...); err != nil {
 		return err
 	}
 	return recordActivity(ctx, tx, actor, user.activity(ActionUserRemoved))
@@ -232,8 +233,8 @@ func (p *People) remove(ctx context.Context, tx Tx, user User, actor Actor) erro
 
 // lockMember returns one of the account's users whom the actor may manage, or [value.ErrUserNotFound] or
 // [value.ErrNotOwner]. Two owners who remove each other take turns.
-func lockMember(ctx context.Context, tx Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
-	if err := tx.lockAccount(ctx, accountID); err != nil {
+func lockMember(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
+	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return User{}, err
 	}
 	if err := checkOwner(ctx, tx, accountID, actor); err != nil {
@@ -259,7 +260,7 @@ func (p *People) LastOwner(ctx context.Context, accountID uuid.UUID) (uuid.UUID,
 
 // checkOwnerLeft returns [value.ErrLastOwner] if the account has no owner besides user, or if user can
 // sign in without an operator and none of the others can.
-func (p *People) checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
+func (p *People) checkOwnerLeft(ctx context.Context, tx db.Tx, user User) error {
 	if user.Role != RoleOwner {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"portal/models/internal/db"
 	"portal/models/password"
 	"portal/models/secret"
 )
@@ -30,11 +31,11 @@ type PeopleOptions struct {
 	SignInLimit  int           // wrong passwords a minute; 0 means 10
 	PasswordsOff bool          // nobody signs in with a password
 	Hasher       *password.Hasher
-	LastSeen     *lastSeenBuffer // of sessions
+	LastSeen     *db.LastSeenBuffer // of sessions
 }
 
 // newPeople returns the services. Their writes in the background run in the group.
-func newPeople(db *DB, background *sync.WaitGroup, o PeopleOptions) *PeopleServices {
+func newPeople(db *db.DB, background *sync.WaitGroup, o PeopleOptions) *PeopleServices {
 	if o.SignInLimit == 0 {
 		o.SignInLimit = defaultSignInLimit
 	}

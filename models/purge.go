@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -98,9 +99,9 @@ const (
 )
 
 // purgeTable deletes in batches until no expired rows are left.
-func purgeTable(ctx context.Context, db *DB, locks string, old expiredRows) error {
+func purgeTable(ctx context.Context, db *db.DB, locks string, old expiredRows) error {
 	return inBatches(ctx, func() (int64, error) {
-		ctx, cancel := context.WithTimeout(ctx, db.timeout)
+		ctx, cancel := context.WithTimeout(ctx, db.Timeout)
 		defer cancel()
 		return value.Affected(old.deleteBatch(db, db, locks).Exec(ctx))
 	})
@@ -124,7 +125,7 @@ func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 }
 
 // deleteBatch deletes one batch.
-func (r expiredRows) deleteBatch(db *DB, conn bun.IDB, locks string) *bun.DeleteQuery {
+func (r expiredRows) deleteBatch(db *db.DB, conn bun.IDB, locks string) *bun.DeleteQuery {
 	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(value.WriteBatch)
-	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), db.locked(batch, locks))
+	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), db.Locked(batch, locks))
 }

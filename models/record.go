@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"maps"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -21,7 +22,7 @@ type consequence struct {
 	// endsCalls means that calls of the subject may end: a round finds out which ones.
 	endsCalls bool
 	// mail returns the email addresses of those who get a mail about it; nil: nobody.
-	mail func(context.Context, Tx, Activity) ([]string, error)
+	mail func(context.Context, db.Tx, Activity) ([]string, error)
 }
 
 // consequences has a row for each action.
@@ -105,9 +106,9 @@ var consequences = map[Action]consequence{
 
 // newActivityID returns the id of an activity that happens now, by the clock of the store if that is
 // to be in the past.
-func newActivityID(tx Tx) uuid.UUID {
+func newActivityID(tx db.Tx) uuid.UUID {
 	id := value.NewID()
-	if tx.db.pastIDs {
+	if tx.DB.PastIDs {
 		past := value.LowestID(tx.Now())
 		copy(id[:6], past[:6])
 	}
@@ -117,7 +118,7 @@ func newActivityID(tx Tx) uuid.UUID {
 // recordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it and does
 // what follows from its action. A repeat is only counted, and moves the first one to the newest
 // place.
-func recordActivity(ctx context.Context, tx Tx, actor Actor, activity Activity) error {
+func recordActivity(ctx context.Context, tx db.Tx, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newActivityID(tx)
 	}
@@ -138,7 +139,7 @@ func recordActivity(ctx context.Context, tx Tx, actor Actor, activity Activity) 
 	if err := fanOut(ctx, tx, follows.group, activity.AccountID, event{string(activity.Action), activity.ID}); err != nil {
 		return err
 	}
-	if follows.mail == nil || !tx.db.mail {
+	if follows.mail == nil || !tx.DB.Mails {
 		return nil
 	}
 	recipients, err := follows.mail(ctx, tx, activity)
@@ -169,7 +170,7 @@ func actionsWith(holds func(consequence) bool) []Action {
 
 // countRepeat counts an activity about a user in its period, and reports whether it is the first
 // one, which the caller writes.
-func countRepeat(ctx context.Context, tx Tx, activity Activity) (first bool, err error) {
+func countRepeat(ctx context.Context, tx db.Tx, activity Activity) (first bool, err error) {
 	repeat := activityRepeat{
 		UserID: *activity.SubjectID, Action: activity.Action, Period: activity.At.Truncate(repeatPeriod),
 		AccountID: activity.AccountID, ActivityID: activity.ID, Address: activity.Address, LastID: activity.ID, LastAt: activity.At,
@@ -183,7 +184,7 @@ func countRepeat(ctx context.Context, tx Tx, activity Activity) (first bool, err
 }
 
 // actingUser is the user who has acted.
-func actingUser(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+func actingUser(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	if a.ActorID == nil {
 		return nil, nil
 	}
@@ -191,22 +192,22 @@ func actingUser(ctx context.Context, tx Tx, a Activity) ([]string, error) {
 }
 
 // subjectEmail is the user who is the subject, by the email at that time.
-func subjectEmail(_ context.Context, _ Tx, a Activity) ([]string, error) {
+func subjectEmail(_ context.Context, _ db.Tx, a Activity) ([]string, error) {
 	return []string{a.Label}, nil
 }
 
 // formerEmail is the email before it was changed.
-func formerEmail(_ context.Context, _ Tx, a Activity) ([]string, error) {
+func formerEmail(_ context.Context, _ db.Tx, a Activity) ([]string, error) {
 	return []string{a.FormerLabel}, nil
 }
 
 // owners are the account's owners who can sign in.
-func owners(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+func owners(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", a.AccountID, "owner")
 }
 
 // ownersUnlessUser is owners, but nobody if a user of the account has acted.
-func ownersUnlessUser(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+func ownersUnlessUser(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	if a.ActorKind != ActorOperator {
 		return nil, nil
 	}
@@ -214,7 +215,7 @@ func ownersUnlessUser(ctx context.Context, tx Tx, a Activity) ([]string, error) 
 }
 
 // ownersUnlessActor is owners, but nobody if a user has acted.
-func ownersUnlessActor(ctx context.Context, tx Tx, a Activity) ([]string, error) {
+func ownersUnlessActor(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	if a.ActorKind == ActorUser {
 		return nil, nil
 	}
@@ -226,7 +227,7 @@ const maxOwnersMailed = 50
 
 // ownersAndCreators returns the email addresses of at most maxOwnersMailed owners of the account,
 // and then of the users who generated these keys, even if more owners than that exist.
-func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
+func ownersAndCreators(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
 	recipients, err := owners(ctx, tx, Activity{AccountID: accountID})
 	if err != nil {
 		return nil, err
@@ -241,7 +242,7 @@ func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...
 	return recipients, err
 }
 
-func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {
+func emailsOf(ctx context.Context, tx db.Tx, where string, args ...any) (emails []string, err error) {
 	err = tx.NewSelect().TableExpr("users AS u").Column("u.email").Where(where, args...).
 		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
 	return emails, err

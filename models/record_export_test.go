@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -20,7 +21,7 @@ func (l *ActivityLog) RecordAt(ctx context.Context, accountID uuid.UUID, skew, p
 	id := value.NewID()
 	at := value.LowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))
 	copy(id[:6], at[:6])
-	err := l.db.InTx(ctx, "record", func(ctx context.Context, tx Tx) error {
+	err := l.db.InTx(ctx, "record", func(ctx context.Context, tx db.Tx) error {
 		if err := recordActivity(ctx, tx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"portal/models/internal/db"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -40,7 +41,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		return SignedIn{}, err
 	}
 	var left *int
-	token, err = inTx(ctx, s.db, "finish sign-in", func(ctx context.Context, tx Tx) (string, error) {
+	token, err = db.InTx(ctx, s.db, "finish sign-in", func(ctx context.Context, tx db.Tx) (string, error) {
 		if err := s.guesses.lockCodes(ctx, tx, user.ID); err != nil {
 			return "", err
 		}
@@ -84,7 +85,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 // acceptCode accepts a code of the user's authenticator app or a recovery code, once, and returns
 // how the user has signed in, or "" for a wrong code, and how many recovery codes are left after
 // one was used.
-func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (method signInMethod, left *int, err error) {
+func (s *SignIn) acceptCode(ctx context.Context, tx db.Tx, user User, code string, client Client) (method signInMethod, left *int, err error) {
 	code = value.ReadCode(code)
 	if len(code) > totpCode.Digits.Length() {
 		left, err := useRecoveryCode(ctx, tx, user.ID, code)
@@ -111,7 +112,7 @@ func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, 
 
 // limitTOTP is acceptTOTP with the limit of a day, for which it counts a wrong code. After too many
 // of them it returns a [*value.SignInLimitError] without checking the code.
-func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, code string, client Client) (bool, error) {
+func (s *SignIn) limitTOTP(ctx context.Context, tx db.Tx, user User, app totpApp, code string, client Client) (bool, error) {
 	now := tx.Now()
 	if app.RefusedSince == nil || now.Sub(*app.RefusedSince) >= codeWindow {
 		app.RefusedCodes, app.RefusedSince = 0, &now
@@ -135,7 +136,7 @@ func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, c
 // password that the user has set in a session, or an operator. After a password was set with a
 // link, it must not be called: an attacker who reads the user's emails could then guess without
 // limit.
-func forgetRefusedCodes(ctx context.Context, tx Tx, userID uuid.UUID) error {
+func forgetRefusedCodes(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	_, err := tx.NewUpdate().Model((*totpApp)(nil)).Set("refused_codes = 0, refused_since = NULL").
 		Where("user_id = ?", userID).Exec(ctx)
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/secret"
 	"portal/models/value"
 )
@@ -47,19 +48,19 @@ func (s secretCheck) shares(other secretCheck) bool {
 // checkSecret warns if the instance that started last on this database has another secret. Of two
 // such instances, each refuses the sessions and tokens of the other. An instance starts even if the
 // database does not answer, or cannot write because a standby is missing.
-func checkSecret(ctx context.Context, db *DB, keyring secret.Keyring, isNew bool) {
+func checkSecret(ctx context.Context, db *db.DB, keyring secret.Keyring, isNew bool) {
 	if keyring.IsZero() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, db.Timeout)
 	defer cancel()
 	own := newSecretCheck(keyring)
 	if err := compareSecret(ctx, db, own, isNew); err != nil {
-		db.logger.WarnContext(ctx, "PORTAL_SECRET cannot be compared with that of other instances", slog.Any("cause", value.Failed("read and write the check", err)))
+		db.Logger.WarnContext(ctx, "PORTAL_SECRET cannot be compared with that of other instances", slog.Any("cause", value.Failed("read and write the check", err)))
 	}
 }
 
-func compareSecret(ctx context.Context, db *DB, own secretCheck, isNew bool) error {
+func compareSecret(ctx context.Context, db *db.DB, own secretCheck, isNew bool) error {
 	var stored secretCheck
 	err := db.NewSelect().Model(&stored).Where("only_row = 1").Scan(ctx)
 	switch {
@@ -69,10 +70,10 @@ func compareSecret(ctx context.Context, db *DB, own secretCheck, isNew bool) err
 	case bytes.Equal(own.Current, stored.Current) && bytes.Equal(own.Previous, stored.Previous):
 		return nil
 	case isNew:
-		db.logger.WarnContext(ctx, "portal.secret is missing; made a new one; restore it from your copy and restart: "+
+		db.Logger.WarnContext(ctx, "portal.secret is missing; made a new one; restore it from your copy and restart: "+
 			"with the new one everyone is signed out, and authenticator apps and webhooks of before do not work")
 	case !own.shares(stored):
-		db.logger.WarnContext(ctx, "PORTAL_SECRET differs from that of the instance that started last on this database: "+
+		db.Logger.WarnContext(ctx, "PORTAL_SECRET differs from that of the instance that started last on this database: "+
 			"give all instances the same one, and to change it, set the former one as PORTAL_SECRET_PREVIOUS")
 	}
 	_, err = db.NewInsert().Model(&own).On("CONFLICT (only_row) DO UPDATE").

@@ -9,15 +9,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/models/internal/db"
 	"portal/models/password"
 	"portal/models/value"
 )
 
 // Sessions are the sessions of users.
 type Sessions struct {
-	db        *DB
+	db        *db.DB
 	idle, max time.Duration // the limits of a session
-	lastSeen  *lastSeenBuffer
+	lastSeen  *db.LastSeenBuffer
 	passwords *passwords
 }
 
@@ -28,7 +29,7 @@ type Sessions struct {
 // It returns [value.ErrWrongCredentials] if the password has changed since it was verified, or if the
 // user or the account has been disabled. These changes end all sessions, and no later session may
 // start. It returns [value.ErrOnlyByProvider] for a user's own way to sign in if the provider decides.
-func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (token string, err error) {
+func (s *Sessions) create(ctx context.Context, tx db.Tx, user User, method signInMethod, client Client) (token string, err error) {
 	token, now := value.NewToken(), tx.Now()
 	session := Session{
 		ID: value.NewID(), UserID: user.ID, TokenHash: value.HashToken(token),
@@ -44,7 +45,7 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMe
 		return "", err
 	}
 	if method.own() {
-		if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
+		if err := checkOwnSignIn(ctx, tx.DB, tx, user.ID); err != nil {
 			return "", err
 		}
 	}
@@ -62,7 +63,7 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMe
 	if err := recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity); err != nil {
 		return "", err
 	}
-	if !tx.db.mail || method == byInvitation || client.Device.belongsTo(user) {
+	if !tx.DB.Mails || method == byInvitation || client.Device.belongsTo(user) {
 		return token, nil
 	}
 	_, err = queueMails(ctx, tx, []Mail{{
@@ -82,7 +83,7 @@ func (s *Sessions) Find(ctx context.Context, token string, client Client) (Sessi
 	// One write a minute is precise enough, unless the idle limit is shorter.
 	now := s.db.Now()
 	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.idle/4) || client.Address != session.LastAddress {
-		s.lastSeen.set(seenID{ID: session.ID}, lastSeen{owner: session.UserID, at: now, address: client.Address})
+		s.lastSeen.Set(db.SeenID{ID: session.ID}, db.LastSeen{Owner: session.UserID, At: now, Address: client.Address})
 	}
 	return session, nil
 }
@@ -116,7 +117,7 @@ func (s *Sessions) findByToken(ctx context.Context, token string) (Session, erro
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
 		Where("session.token_hash = ?", value.HashToken(token)).Scan(ctx)
-	session.LastSeenAt = s.lastSeen.latest(seenID{ID: session.ID}, session.LastSeenAt)
+	session.LastSeenAt = s.lastSeen.Latest(db.SeenID{ID: session.ID}, session.LastSeenAt)
 	return session, err
 }
 
@@ -136,7 +137,7 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 		return nil, value.Failed("list sessions", err)
 	}
 	for i := range sessions {
-		sessions[i].LastSeenAt = s.lastSeen.latest(seenID{ID: sessions[i].ID}, sessions[i].LastSeenAt)
+		sessions[i].LastSeenAt = s.lastSeen.Latest(db.SeenID{ID: sessions[i].ID}, sessions[i].LastSeenAt)
 	}
 	slices.SortStableFunc(sessions, func(a, b Session) int { return b.LastSeenAt.Compare(a.LastSeenAt) })
 	return sessions, nil
@@ -157,7 +158,7 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 	if err != nil {
 		return "", err
 	}
-	return inTx(ctx, s.db, "reauthenticate", func(ctx context.Context, tx Tx) (string, error) {
+	return db.InTx(ctx, s.db, "reauthenticate", func(ctx context.Context, tx db.Tx) (string, error) {
 		if err := lockPassword(ctx, tx, user); err != nil {
 			return "", err
 		}
@@ -175,7 +176,7 @@ const maxSessions = 100
 // End signs a user out: it deletes the session and records the activity. If the session has already
 // ended, the error is [value.ErrSessionNotFound].
 func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
-	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx Tx) error {
+	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx db.Tx) error {
 		return deleteSession(ctx, tx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
 	})
 }
@@ -183,20 +184,20 @@ func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, acto
 // Revoke ends one of a user's sessions from another session and records the activity. If the user
 // has no such session, the error is [value.ErrSessionNotFound].
 func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
-	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx Tx) error {
+	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx db.Tx) error {
 		return deleteSession(ctx, tx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
 	})
 }
 
 // RevokeOthers ends all of a user's sessions except one and records their number as one activity.
 func (s *Sessions) RevokeOthers(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
-	return s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx Tx) error {
+	return s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx db.Tx) error {
 		return endOtherSessions(ctx, tx, accountID, userID, keep, actor)
 	})
 }
 
 // deleteSession deletes the account's session that matches where, and records the activity.
-func deleteSession(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) error {
+func deleteSession(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) error {
 	var session Session
 	err := tx.NewDelete().Model(&session).Where(where, args...).
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).
@@ -209,7 +210,7 @@ func deleteSession(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor,
 
 // endOtherSessions deletes all of a user's sessions except keep, and records their number as one
 // activity.
-func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
+func endOtherSessions(ctx context.Context, tx db.Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
 	ended, err := value.Affected(tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx))
 	if err != nil || ended == 0 {
@@ -222,7 +223,7 @@ func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.U
 
 // endOldestSessions makes room for a new session: it deletes the user's least recently used
 // sessions above the limit.
-func endOldestSessions(ctx context.Context, tx Tx, userID, newest uuid.UUID) error {
+func endOldestSessions(ctx context.Context, tx db.Tx, userID, newest uuid.UUID) error {
 	old := tx.NewSelect().Model((*Session)(nil)).Column("id").Where("user_id = ? AND id <> ?", userID, newest).
 		OrderExpr("last_seen_at DESC, id DESC").Offset(maxSessions - 1).Limit(math.MaxInt32)
 	return tx.Delete(ctx, (*Session)(nil), "id IN (?)", old)
@@ -230,9 +231,9 @@ func endOldestSessions(ctx context.Context, tx Tx, userID, newest uuid.UUID) err
 
 // endAllSessions deletes the sessions, the pending sign-ins and the links of the users that match
 // where, and the invitations from them.
-func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error {
+func endAllSessions(ctx context.Context, tx db.Tx, where string, args ...any) error {
 	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	err := tx.deleteOf(ctx, users, append(tokenTables, "sessions")...)
+	err := tx.DeleteOf(ctx, users, append(tokenTables, "sessions")...)
 	if err != nil {
 		return err
 	}
@@ -249,12 +250,12 @@ func (s *Sessions) Count(ctx context.Context) (int, error) {
 // Flush skips locked sessions: such a session has just ended, or another instance has just
 // seen it too.
 func (s *Sessions) Flush(ctx context.Context) error {
-	return value.Failed("write when sessions were last seen", s.lastSeen.flush(ctx, func(ctx context.Context, rows []lastSeenRow) error {
+	return value.Failed("write when sessions were last seen", s.lastSeen.Flush(ctx, func(ctx context.Context, rows []db.LastSeenRow) error {
 		unlocked := s.db.NewSelect().TableExpr("sessions").Column("id").Where("id IN (SELECT id FROM seen)")
 		_, err := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
 			Set("last_seen_at = seen.at, last_address = seen.address").
 			Where("session.id = seen.id AND session.last_seen_at < seen.at").
-			Where("session.id IN (?)", s.db.locked(unlocked, "NO KEY UPDATE SKIP LOCKED")).Exec(ctx)
+			Where("session.id IN (?)", s.db.Locked(unlocked, "NO KEY UPDATE SKIP LOCKED")).Exec(ctx)
 		return err
 	}))
 }

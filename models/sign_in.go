@@ -7,13 +7,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/secret"
 	"portal/models/value"
 )
 
 // SignIn starts sessions for users who prove their identities.
 type SignIn struct {
-	db        *DB
+	db        *db.DB
 	passwords *passwords
 	guesses   *guesses
 	sessions  *Sessions
@@ -26,7 +27,7 @@ func (s *SignIn) knows(ctx context.Context, client Client, email string) (bool, 
 	if client.Device.UserID == uuid.Nil {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.db.Timeout)
 	defer cancel()
 	known, err := s.db.NewSelect().Model((*User)(nil)).Where("id = ? AND known_browsers = ? AND email_hash = ?",
 		client.Device.UserID, client.Device.Generation, value.StoredHash(email)).Exists(ctx)
@@ -79,14 +80,14 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 // or the account has been disabled, the error is [value.ErrWrongCredentials]. It may also be
 // [value.ErrOnlyByProvider].
 func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn, error) {
-	return inTx(ctx, s.db, "sign in", func(ctx context.Context, tx Tx) (SignedIn, error) {
+	return db.InTx(ctx, s.db, "sign in", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		return s.begin(ctx, tx, user, byPassword, client)
 	})
 }
 
 // begin starts a session, or a pending sign-in after a password, in a transaction. Every sign-in
 // ends with it. Without a password, the error for a disabled user is [value.ErrSignInDisabled].
-func (s *SignIn) begin(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (SignedIn, error) {
+func (s *SignIn) begin(ctx context.Context, tx db.Tx, user User, method signInMethod, client Client) (SignedIn, error) {
 	if method == byPassword {
 		pending, err := secondStepDue(ctx, tx, user.ID)
 		if err != nil {
@@ -123,11 +124,11 @@ const (
 
 // createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
 // a session, it checks that the user may still sign in.
-func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
+func createPendingSignIn(ctx context.Context, tx db.Tx, user User) (token string, err error) {
 	if err := lockVerified(ctx, tx, user); err != nil {
 		return "", err
 	}
-	if err := checkOwnSignIn(ctx, tx.db, tx, user.ID); err != nil {
+	if err := checkOwnSignIn(ctx, tx.DB, tx, user.ID); err != nil {
 		return "", err
 	}
 	if err := pendingSignIns.keepNewest(ctx, tx, user.ID, maxPendingSignIns-1); err != nil {

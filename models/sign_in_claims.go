@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -16,7 +17,7 @@ type IdentityAccess struct {
 }
 
 // WithClaims signs in the user of an identity, whose provider decides about accounts and roles. If
-// the identity has no user and its email is verified, WithClaims adds one; see [Tx.freeEmail]. It
+// the identity has no user and its email is verified, WithClaims adds one; see [db.Tx.freeEmail]. It
 // gives the user the role of the claims, but the last owner stays an owner, which the activity
 // says.
 //
@@ -28,9 +29,9 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 	if access == nil || checkRole(access.Role) != nil {
 		return SignedIn{}, value.ErrNoAccess
 	}
-	return inTx(ctx, s.db, "sign in with claims", func(ctx context.Context, tx Tx) (SignedIn, error) {
+	return db.InTx(ctx, s.db, "sign in with claims", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		// First sign-ins of a person at the same time take turns.
-		if err := tx.lockAccount(ctx, access.AccountID); err != nil {
+		if err := tx.LockAccount(ctx, access.AccountID); err != nil {
 			return SignedIn{}, err
 		}
 		user, connected, err := s.userOfClaims(ctx, tx, identity, trustEmail)
@@ -55,7 +56,7 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 
 // userOfClaims returns the user of an identity, whom it adds if there is none, and whether they
 // were connected before.
-func (s *SignIn) userOfClaims(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
+func (s *SignIn) userOfClaims(ctx context.Context, tx db.Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
 	account, err := findAccount(ctx, tx, identity.Access.AccountID)
 	if errors.Is(err, value.ErrAccountNotFound) {
 		err = value.ErrNoAccess
@@ -77,7 +78,7 @@ func (s *SignIn) userOfClaims(ctx context.Context, tx Tx, identity Identity, tru
 }
 
 // addClaimed adds the user of an identity that has none.
-func (s *SignIn) addClaimed(ctx context.Context, tx Tx, account Account, identity Identity) (User, error) {
+func (s *SignIn) addClaimed(ctx context.Context, tx db.Tx, account Account, identity Identity) (User, error) {
 	email, err := value.CleanEmail(identity.Email)
 	if err != nil || !identity.EmailVerified {
 		return User{}, value.ErrNoAccess
@@ -94,7 +95,7 @@ func (s *SignIn) addClaimed(ctx context.Context, tx Tx, account Account, identit
 }
 
 // applyRole gives the user a role, unless the account would have no owner then.
-func (s *SignIn) applyRole(ctx context.Context, tx Tx, user *User, role Role) error {
+func (s *SignIn) applyRole(ctx context.Context, tx db.Tx, user *User, role Role) error {
 	changed, err := s.people.setRole(ctx, tx, *user, role, system)
 	if errors.Is(err, value.ErrLastOwner) {
 		return recordActivity(ctx, tx, system, user.activity(ActionRoleKept))
@@ -108,7 +109,7 @@ func (s *SignIn) applyRole(ctx context.Context, tx Tx, user *User, role Role) er
 // RolesFromProvider returns those of the account's users whose role the identity provider decides.
 func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]uuid.UUID, error) {
 	var ids []uuid.UUID
-	if p.db.rolesFrom == "" {
+	if p.db.RolesFrom == "" {
 		return nil, nil
 	}
 	err := p.db.NewSelect().Model((*User)(nil)).Column("u.id").Where("u.account_id = ?", accountID).
@@ -118,7 +119,7 @@ func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]
 
 // checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the user's
 // role, and the actor is another user.
-func (p *People) checkRoleByHand(ctx context.Context, tx Tx, user User, actor Actor) error {
+func (p *People) checkRoleByHand(ctx context.Context, tx db.Tx, user User, actor Actor) error {
 	if actor.Kind != ActorUser {
 		return nil
 	}

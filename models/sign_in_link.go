@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -27,7 +28,7 @@ type SignInLink struct {
 // CreateLink records the activity and returns a link for one of the account's users. The error may
 // be [value.ErrUserNotFound] or [value.ErrSignInDisabled].
 func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (SignInLink, error) {
-	return inTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx Tx) (SignInLink, error) {
+	return db.InTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx db.Tx) (SignInLink, error) {
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
 		if err != nil {
 			return SignInLink{}, err
@@ -38,7 +39,7 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 
 // CreateLinkFor is [SignIn.CreateLink] for the user with the email of n, whom it adds to the
 // account if nobody has this email, or only a user of another account who has never proved it; see
-// [Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators.
+// [db.Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators.
 // The error may be an [*value.InvalidError] for the field "email" or "role", [value.ErrAccountNotFound],
 // [value.ErrSignInDisabled], or [value.ErrEmailTaken].
 func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (SignInLink, error) {
@@ -49,9 +50,9 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 	if err := checkRole(n.Role); err != nil {
 		return SignInLink{}, err
 	}
-	return inTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx Tx) (SignInLink, error) {
+	return db.InTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx db.Tx) (SignInLink, error) {
 		// Two requests for the same new user take turns.
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return SignInLink{}, err
 		}
 		if _, err := findAccount(ctx, tx, accountID); err != nil {
@@ -75,7 +76,7 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 }
 
 // createLink creates a link for a user, who must not be disabled.
-func (s *SignIn) createLink(ctx context.Context, tx Tx, user User, actor Actor) (SignInLink, error) {
+func (s *SignIn) createLink(ctx context.Context, tx db.Tx, user User, actor Actor) (SignInLink, error) {
 	if user.Disabled {
 		return SignInLink{}, value.ErrSignInDisabled
 	}
@@ -99,7 +100,7 @@ func (s *SignIn) LinkUser(ctx context.Context, token string) (User, error) {
 
 // UseLink signs in the user of a link and deletes the link, with the errors of [SignIn.LinkUser].
 func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (SignedIn, error) {
-	return inTx(ctx, s.db, "use sign-in link", func(ctx context.Context, tx Tx) (SignedIn, error) {
+	return db.InTx(ctx, s.db, "use sign-in link", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		user, err := signInLinks.findUser(ctx, tx, token, tx.Now())
 		if err != nil {
 			return SignedIn{}, err

@@ -17,6 +17,7 @@ import (
 
 	"portal/models/authn"
 	"portal/models/database"
+	"portal/models/internal/db"
 	"portal/models/livekit"
 	"portal/models/password"
 	"portal/models/secret"
@@ -47,7 +48,7 @@ type Store struct {
 	Activity    *ActivityLog
 	API         *API
 
-	db      *DB
+	db      *db.DB
 	options Options // with defaults
 	shared  shared
 	people  *PeopleServices
@@ -139,8 +140,8 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		return nil, err
 	}
 	if o.Tracer != nil {
-		connections.Portal = connections.Portal.WithQueryHook(newStatementSpans(o.Tracer))
-		connections.API = connections.API.WithQueryHook(newStatementSpans(o.Tracer))
+		connections.Portal = connections.Portal.WithQueryHook(db.NewStatementSpans(o.Tracer))
+		connections.API = connections.API.WithQueryHook(db.NewStatementSpans(o.Tracer))
 	}
 	if err := connections.Migrate(ctx, o.Logger, o.MigrationWait); err != nil {
 		return nil, errors.Join(err, connections.Close())
@@ -149,14 +150,14 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(value.Failed("prepare authentication", err), connections.Close())
 	}
-	db := &DB{
-		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
-		mail: o.Mail, rolesFrom: o.RolesFrom, webhooksOff: o.WebhooksOff, pastIDs: o.PastIDs, mailsDropped: new(atomic.Uint64),
+	conn := &db.DB{
+		DB: connections.Portal, API: connections.API, Clock: o.Now, Timeout: o.Timeout, Logger: o.Logger, Tracer: o.Tracer,
+		Mails: o.Mail, RolesFrom: o.RolesFrom, WebhooksOff: o.WebhooksOff, PastIDs: o.PastIDs, MailsDropped: new(atomic.Uint64),
 	}
-	checkSecret(ctx, db, o.Keyring, o.KeyringIsNew)
-	s := newStore(db, shared{
+	checkSecret(ctx, conn, o.Keyring, o.KeyringIsNew)
+	s := newStore(conn, shared{
 		authn: authn.New(reader, o.Timeout), usage: newRecorder(connections), sealer: sealer,
-		sessions: newLastSeenBuffer(), agentUses: newLastSeenBuffer(), hasher: password.NewHasher(o.PasswordMemory),
+		sessions: db.NewLastSeenBuffer(), agentUses: db.NewLastSeenBuffer(), hasher: password.NewHasher(o.PasswordMemory),
 	}, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
@@ -192,12 +193,12 @@ type shared struct {
 	authn     *authn.Authenticator
 	usage     *usage.Recorder
 	sealer    secret.Sealer
-	sessions  *lastSeenBuffer // when sessions were last seen
-	agentUses *lastSeenBuffer // when keys last used agents
+	sessions  *db.LastSeenBuffer // when sessions were last seen
+	agentUses *db.LastSeenBuffer // when keys last used agents
 	hasher    *password.Hasher
 }
 
-func newStore(db *DB, m shared, o Options) *Store {
+func newStore(db *db.DB, m shared, o Options) *Store {
 	s := &Store{db: db, options: o, shared: m}
 	s.people = newPeople(db, &s.stopped, PeopleOptions{
 		Sealer: m.sealer, SessionIdle: o.SessionIdle, SessionMax: o.SessionMax, SignInLimit: o.SignInLimit,
@@ -220,7 +221,7 @@ func newStore(db *DB, m shared, o Options) *Store {
 // the background work of s. Only tests need it.
 func (s *Store) WithQueryHook(hook bun.QueryHook) *Store {
 	db := *s.db
-	db.DB, db.api = db.WithQueryHook(hook), db.api.WithQueryHook(hook)
+	db.DB, db.API = db.WithQueryHook(hook), db.API.WithQueryHook(hook)
 	return newStore(&db, s.shared, s.options)
 }
 
@@ -235,7 +236,7 @@ func (s *Store) Close(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, value.ErrUnavailable) {
 		err = value.Failed("write usage", err)
 	}
-	closed := within(ctx, func() error { return errors.Join(s.API.close(), s.db.api.Close(), s.db.Close()) })
+	closed := within(ctx, func() error { return errors.Join(s.API.close(), s.db.API.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
 		closed = nil // nothing is lost with connections that hang
 	}
@@ -267,7 +268,7 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // Timeout returns the time limit of each use of the database.
-func (s *Store) Timeout() time.Duration { return s.db.timeout }
+func (s *Store) Timeout() time.Duration { return s.db.Timeout }
 
 // Stats describe the state of a store, for metrics.
 type Stats struct {
@@ -291,8 +292,8 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	wrong, limited, disabled := s.people.Refused()
 	return Stats{
-		Authentication: s.API.stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
-		Usage: s.shared.usage.Stats(), HashQueue: s.shared.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
+		Authentication: s.API.stats(), PortalPool: s.db.Stats(), APIPool: s.db.API.Stats(),
+		Usage: s.shared.usage.Stats(), HashQueue: s.shared.hasher.Waiting(), MailsDropped: s.db.MailsDropped.Load(),
 		CallFailures: s.Calls.failedRounds(),
 		RefusedWrong: wrong, RefusedLimited: limited, RefusedDisabled: disabled,
 	}
@@ -317,7 +318,7 @@ const (
 func (s *Store) startBackground(ctx context.Context) {
 	report := func(err error) {
 		// Nothing is lost: the next interval tries again.
-		s.db.logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
+		s.db.Logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
 	}
 	s.stopped.Go(func() {
 		s.shared.usage.Run(ctx, usageInterval, func(err error) { report(value.Failed("write usage", err)) })
@@ -367,9 +368,9 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-			err := errors.Join(s.Erasures.Purge(background), s.Credentials.ResealTOTP(background), s.Webhooks.reseal(background), s.db.warnOfClock(background))
+			err := errors.Join(s.Erasures.Purge(background), s.Credentials.ResealTOTP(background), s.Webhooks.reseal(background), s.db.WarnOfClock(background))
 			if err != nil && background.Err() == nil {
-				s.db.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
+				s.db.Logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}
 		}
 	}
@@ -389,7 +390,7 @@ func (s *Store) eraseRegularly(background context.Context, delay time.Duration) 
 		case <-s.Erasures.due():
 		}
 		if err := s.Erasures.Finish(background); err != nil && background.Err() == nil {
-			s.db.logger.ErrorContext(background, "cannot erase data", slog.Any("error", err))
+			s.db.Logger.ErrorContext(background, "cannot erase data", slog.Any("error", err))
 		}
 	}
 }

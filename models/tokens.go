@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // create stores a new token and returns it.
-func (u userTokens) create(ctx context.Context, tx Tx, userID uuid.UUID, expiresAt time.Time) (token string, err error) {
+func (u userTokens) create(ctx context.Context, tx db.Tx, userID uuid.UUID, expiresAt time.Time) (token string, err error) {
 	token = value.NewToken()
 	row := map[string]any{"token_hash": value.HashToken(token), "user_id": userID, "expires_at": expiresAt}
 	_, err = tx.NewInsert().Model(&row).TableExpr(u.table).Exec(ctx)
@@ -35,13 +36,13 @@ func (u userTokens) findUser(ctx context.Context, db bun.IDB, token string, now 
 }
 
 // use deletes a token. If it was used in the meantime, the error is invalid.
-func (u userTokens) use(ctx context.Context, tx Tx, token string) error {
+func (u userTokens) use(ctx context.Context, tx db.Tx, token string) error {
 	result, err := tx.NewDelete().TableExpr(u.table).Where("token_hash = ?", value.HashToken(token)).Exec(ctx)
 	return value.UnlessAffected(result, err, u.invalid)
 }
 
 // keepNewest deletes a user's tokens except the n newest ones.
-func (u userTokens) keepNewest(ctx context.Context, tx Tx, userID uuid.UUID, n int) error {
+func (u userTokens) keepNewest(ctx context.Context, tx db.Tx, userID uuid.UUID, n int) error {
 	old := tx.NewSelect().Table(u.table).Column("token_hash").Where("user_id = ?", userID).
 		OrderExpr("expires_at DESC").Offset(int64(n)).Limit(math.MaxInt32)
 	_, err := tx.NewDelete().TableExpr(u.table).Where("token_hash IN (?)", old).Exec(ctx)

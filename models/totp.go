@@ -11,6 +11,7 @@ import (
 	"github.com/pquerna/otp/hotp"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/secret"
 	"portal/models/value"
 )
@@ -68,7 +69,7 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 // If no secret waits for its first code or it is too old, the error is [value.ErrTOTPOff]. After too many
 // wrong codes, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrTOTPOn] or [value.ErrWrongCode].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
-	return inTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx Tx) ([]string, error) {
+	return db.InTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx db.Tx) ([]string, error) {
 		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {
 			return nil, err
 		}
@@ -107,8 +108,8 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 // ends the user's other sessions and records the activity. The error may be [value.ErrTOTPOff] or
 // [value.ErrLastFactor].
 func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
-	return c.db.InTx(ctx, "disable two-step verification", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, session.AccountID); err != nil {
+	return c.db.InTx(ctx, "disable two-step verification", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, session.AccountID); err != nil {
 			return err
 		}
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
@@ -121,7 +122,7 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 		if err := checkFactorLeft(ctx, tx, session.UserID); err != nil {
 			return err
 		}
-		if err := tx.deleteOf(ctx, session.UserID, "recovery_codes"); err != nil {
+		if err := tx.DeleteOf(ctx, session.UserID, "recovery_codes"); err != nil {
 			return err
 		}
 		return factorChanged(ctx, tx, session, actor, ActionTOTPOff)
@@ -146,11 +147,11 @@ func findEnabledTOTP(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp
 
 // acceptTOTP reports whether a code of the app is right and has not been used, and marks the code
 // and all older ones as used. The caller holds the user's lock.
-func acceptTOTP(ctx context.Context, tx Tx, sealer secret.Sealer, app totpApp, code string) (bool, error) {
+func acceptTOTP(ctx context.Context, tx db.Tx, sealer secret.Sealer, app totpApp, code string) (bool, error) {
 	secret, err := sealer.Open(app.Secret, app.KeyID, app.UserID[:])
 	if err != nil {
 		// The recovery codes still work.
-		tx.db.logger.ErrorContext(ctx, "cannot decrypt the secret of an authenticator app", slog.String("user_id", app.UserID.String()), slog.Any("error", err))
+		tx.DB.Logger.ErrorContext(ctx, "cannot decrypt the secret of an authenticator app", slog.String("user_id", app.UserID.String()), slog.Any("error", err))
 		return false, nil
 	}
 	step := matchingStep(secret, code, tx.Now())
@@ -208,7 +209,7 @@ func (c *Credentials) reseal(ctx context.Context, app totpApp) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.Timeout)
 	defer cancel()
 	// A user who has just started again has another secret.
 	_, err = c.db.NewUpdate().Model((*totpApp)(nil)).Set("secret = ?, key_id = ?", sealed, keyID).
@@ -219,7 +220,7 @@ func (c *Credentials) reseal(ctx context.Context, app totpApp) error {
 // RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
 // returns the new codes, or [value.ErrTOTPOff].
 func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
-	return inTx(ctx, c.db, "renew recovery codes", func(ctx context.Context, tx Tx) ([]string, error) {
+	return db.InTx(ctx, c.db, "renew recovery codes", func(ctx context.Context, tx db.Tx) ([]string, error) {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return nil, err
 		}

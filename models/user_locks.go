@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -10,20 +11,20 @@ import (
 
 // lockEnabledAccount returns [value.ErrWrongCredentials] if the account is disabled, and lets nobody
 // disable it.
-func lockEnabledAccount(ctx context.Context, tx Tx, id uuid.UUID) error {
+func lockEnabledAccount(ctx context.Context, tx db.Tx, id uuid.UUID) error {
 	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
-	return lockOne(ctx, tx.db.locked(query, "SHARE"))
+	return lockOne(ctx, tx.DB.Locked(query, "SHARE"))
 }
 
 // lockUser locks one of the account's users, so that only one transaction at a time changes the
 // factors. If there is no such user, the error is [value.ErrWrongCredentials].
-func lockUser(ctx context.Context, tx Tx, accountID, id uuid.UUID) error {
+func lockUser(ctx context.Context, tx db.Tx, accountID, id uuid.UUID) error {
 	return lockUserWhere(ctx, tx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, id)
 }
 
 // lockEnabled locks an account and one of its users. If one of them is disabled, it returns
 // [value.ErrSignInDisabled].
-func lockEnabled(ctx context.Context, tx Tx, accountID, userID uuid.UUID) error {
+func lockEnabled(ctx context.Context, tx db.Tx, accountID, userID uuid.UUID) error {
 	err := lockEnabledAccount(ctx, tx, accountID)
 	if err == nil {
 		err = lockUserWhere(ctx, tx, "id = ? AND disabled_at IS NULL", userID)
@@ -33,7 +34,7 @@ func lockEnabled(ctx context.Context, tx Tx, accountID, userID uuid.UUID) error 
 
 // lockVerified locks the account and the user that a sign-in has verified. If one of them was
 // disabled since, or the password has changed, it returns [value.ErrWrongCredentials].
-func lockVerified(ctx context.Context, tx Tx, user User) error {
+func lockVerified(ctx context.Context, tx db.Tx, user User) error {
 	if err := lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
 		return err
 	}
@@ -42,13 +43,13 @@ func lockVerified(ctx context.Context, tx Tx, user User) error {
 
 // lockPassword locks a user, or returns [value.ErrWrongCredentials] if the user was disabled or the
 // password has changed since it was verified.
-func lockPassword(ctx context.Context, tx Tx, user User) error {
+func lockPassword(ctx context.Context, tx db.Tx, user User) error {
 	return lockUserWhere(ctx, tx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
 }
 
-func lockUserWhere(ctx context.Context, tx Tx, where string, args ...any) error {
+func lockUserWhere(ctx context.Context, tx db.Tx, where string, args ...any) error {
 	query := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	return lockOne(ctx, tx.db.locked(query, "NO KEY UPDATE"))
+	return lockOne(ctx, tx.DB.Locked(query, "NO KEY UPDATE"))
 }
 
 // lockOne returns [value.ErrWrongCredentials] if the query finds no row.

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"portal/models/internal/db"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -24,7 +25,7 @@ func selectUsers(db bun.IDB, into any) *bun.SelectQuery {
 }
 
 // insertUser stores a new user, or returns [value.ErrEmailTaken].
-func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
+func insertUser(ctx context.Context, tx db.Tx, user User) (User, error) {
 	if err := checkEmailFree(ctx, tx, user.Email, uuid.Nil); err != nil {
 		return user, err
 	}
@@ -36,7 +37,7 @@ func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
 // addUser stores a new user whose email an operator or the identity provider has given, records the
 // activity, and deletes a pending invitation of the user to the account. The error may be
 // [value.ErrEmailTaken].
-func addUser(ctx context.Context, tx Tx, user User, actor Actor) (User, error) {
+func addUser(ctx context.Context, tx db.Tx, user User, actor Actor) (User, error) {
 	if err := freeEmail(ctx, tx, user.Email, user.AccountID); err != nil {
 		return User{}, err
 	}
@@ -63,7 +64,7 @@ func checkEmailFree(ctx context.Context, db bun.IDB, email string, except uuid.U
 }
 
 // proveEmail notes that the user has used a link that was mailed to the email.
-func proveEmail(ctx context.Context, tx Tx, userID uuid.UUID) error {
+func proveEmail(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	_, err := tx.NewUpdate().Model((*User)(nil)).Set("email_proven_at = ?", tx.Now()).
 		Where("id = ? AND email_proven_at IS NULL", userID).Exec(ctx)
 	return err
@@ -71,7 +72,7 @@ func proveEmail(ctx context.Context, tx Tx, userID uuid.UUID) error {
 
 // setDisabledAt disables or enables the row of a user or an account, and reports whether the row
 // has changed.
-func setDisabledAt(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled bool) (bool, error) {
+func setDisabledAt(ctx context.Context, tx db.Tx, model any, id uuid.UUID, disabled bool) (bool, error) {
 	query := tx.NewUpdate().Model(model).Where("id = ?", id)
 	if disabled {
 		query = query.Set("disabled_at = ?", tx.Now()).Where("disabled_at IS NULL")
@@ -84,7 +85,7 @@ func setDisabledAt(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled
 
 // checkOwner returns [value.ErrNotOwner] unless the actor may manage the account's users: an operator, or
 // an owner who was neither removed nor disabled since the request began.
-func checkOwner(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor) error {
+func checkOwner(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor Actor) error {
 	if actor.Kind == ActorOperator {
 		return nil
 	}

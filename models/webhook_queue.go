@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"portal/models/internal/db"
 	"portal/models/value"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryConten
 	if err != nil {
 		return content, value.Failed("claim a delivery", value.NoRows(err, value.ErrNoDelivery))
 	}
-	content, err = inTx(ctx, w.db, "claim a delivery", func(ctx context.Context, tx Tx) (content DeliveryContent, err error) {
+	content, err = db.InTx(ctx, w.db, "claim a delivery", func(ctx context.Context, tx db.Tx) (content DeliveryContent, err error) {
 		now := tx.Now()
 		due := tx.NewSelect().Model((*Delivery)(nil)).Column("event_id", "event").
 			Where("delivery.endpoint_id = ? AND delivery.due_at <= ?", endpoint.ID, now).OrderExpr("delivery.due_at").Limit(1)
@@ -39,7 +40,7 @@ func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryConten
 			EventID uuid.UUID
 			Event   string
 		}
-		if err := w.db.locked(due, "UPDATE SKIP LOCKED").Scan(ctx, &claimed); err != nil {
+		if err := w.db.Locked(due, "UPDATE SKIP LOCKED").Scan(ctx, &claimed); err != nil {
 			return content, value.NoRows(err, value.ErrNoDelivery)
 		}
 		_, err = tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = ?, attempts = attempts + 1", now.Add(deliveryLease)).
@@ -123,7 +124,7 @@ func (w *Webhooks) eachWaiting() *bun.SelectQuery {
 func (w *Webhooks) openSecrets(ctx context.Context, e Endpoint) [][]byte {
 	secret, err := w.sealer.Open(e.Secret, e.KeyID, e.ID[:])
 	if err != nil {
-		w.db.logger.ErrorContext(ctx, "cannot decrypt the secret of a webhook", slog.String("endpoint", e.ID.String()), slog.Any("error", err))
+		w.db.Logger.ErrorContext(ctx, "cannot decrypt the secret of a webhook", slog.String("endpoint", e.ID.String()), slog.Any("error", err))
 		return nil
 	}
 	secrets := [][]byte{secret}
@@ -178,7 +179,7 @@ func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, er
 // the delivery since, or if the endpoint was removed. An endpoint that is gone or has failed for
 // long is disabled.
 func (w *Webhooks) Finish(ctx context.Context, d Delivery, result DeliveryResult) error {
-	return w.db.InTx(ctx, "record a delivery", func(ctx context.Context, tx Tx) error {
+	return w.db.InTx(ctx, "record a delivery", func(ctx context.Context, tx db.Tx) error {
 		endpoint, err := lockEndpoint(ctx, tx, d.AccountID, d.EndpointID)
 		if err != nil {
 			return value.NoRows(err, nil)
@@ -221,7 +222,7 @@ func deliveryRetry(attempts int, retryAfter time.Duration) time.Duration {
 }
 
 // fail records that an attempt of an endpoint has failed.
-func (w *Webhooks) fail(ctx context.Context, tx Tx, endpoint Endpoint, d Delivery, result DeliveryResult) error {
+func (w *Webhooks) fail(ctx context.Context, tx db.Tx, endpoint Endpoint, d Delivery, result DeliveryResult) error {
 	now := tx.Now()
 	if endpoint.FailingSince == nil {
 		endpoint.FailingSince = &now
@@ -245,8 +246,8 @@ func (w *Webhooks) fail(ctx context.Context, tx Tx, endpoint Endpoint, d Deliver
 }
 
 // mailFailure queues the mails to the owners about an endpoint that has failed for an hour.
-func mailFailure(ctx context.Context, tx Tx, endpoint Endpoint) error {
-	if !tx.db.mail {
+func mailFailure(ctx context.Context, tx db.Tx, endpoint Endpoint) error {
+	if !tx.DB.Mails {
 		return nil
 	}
 	recipients, err := owners(ctx, tx, Activity{AccountID: endpoint.AccountID})
@@ -262,7 +263,7 @@ func mailFailure(ctx context.Context, tx Tx, endpoint Endpoint) error {
 }
 
 // dropOldest lets the oldest waiting deliveries of an account fail if there are too many.
-func dropOldest(ctx context.Context, tx Tx, accountID uuid.UUID) error {
+func dropOldest(ctx context.Context, tx db.Tx, accountID uuid.UUID) error {
 	var last time.Time
 	err := tx.NewSelect().Model((*Delivery)(nil)).Column("created_at").
 		Where("delivery.account_id = ? AND delivery.due_at IS NOT NULL", accountID).

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/internal/db"
 	"portal/models/secret"
 	"portal/models/value"
 	"portal/models/webhook"
@@ -16,12 +17,12 @@ import (
 
 // Webhooks are the URLs that get an account's events, and the deliveries to them.
 type Webhooks struct {
-	db     *DB
+	db     *db.DB
 	sealer secret.Sealer
 	guard  *webhook.Guard // nil: webhooks are off
 }
 
-func newWebhooks(db *DB, sealer secret.Sealer, guard *webhook.Guard) *Webhooks {
+func newWebhooks(db *db.DB, sealer secret.Sealer, guard *webhook.Guard) *Webhooks {
 	return &Webhooks{db: db, sealer: sealer, guard: guard}
 }
 
@@ -52,8 +53,8 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 	if secret, e.Secret, e.KeyID, err = w.seal(e.ID); err != nil {
 		return Endpoint{}, "", err
 	}
-	err = w.db.InTx(ctx, "add webhook", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	err = w.db.InTx(ctx, "add webhook", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		n, err := tx.NewSelect().Model((*Endpoint)(nil)).Where("endpoint.account_id = ? AND endpoint.removed_at IS NULL", accountID).Count(ctx)
@@ -120,7 +121,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, accountID, id uuid.UUID) ([]D
 // Rotate gives an endpoint a new secret, which it returns, and records the activity. For 24 hours
 // the old secret signs too. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Actor) (e Endpoint, secret string, err error) {
-	err = w.change(ctx, "rotate the secret of a webhook", accountID, id, func(ctx context.Context, tx Tx, found Endpoint) (err error) {
+	err = w.change(ctx, "rotate the secret of a webhook", accountID, id, func(ctx context.Context, tx db.Tx, found Endpoint) (err error) {
 		e = found
 		until := tx.Now().Add(previousSecretKept)
 		e.Previous, e.PreviousKeyID, e.PreviousUntil = e.Secret, e.KeyID, &until
@@ -146,7 +147,7 @@ func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chose
 	if err != nil {
 		return err
 	}
-	return w.change(ctx, "change the events of a webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+	return w.change(ctx, "change the events of a webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		if slices.Equal(e.Groups, groups) {
 			return nil
 		}
@@ -161,7 +162,7 @@ func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chose
 // Disable stops deliveries to an endpoint, lets those that wait fail, and records the activity. If
 // it is disabled already, nothing happens. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
-	return w.change(ctx, "disable webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+	return w.change(ctx, "disable webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
 			return nil
 		}
@@ -169,7 +170,7 @@ func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor A
 	})
 }
 
-func disable(ctx context.Context, tx Tx, e Endpoint, actor Actor, reason string) error {
+func disable(ctx context.Context, tx db.Tx, e Endpoint, actor Actor, reason string) error {
 	now := tx.Now()
 	e.DisabledAt = &now
 	if err := tx.Update(ctx, &e, "disabled_at"); err != nil {
@@ -182,7 +183,7 @@ func disable(ctx context.Context, tx Tx, e Endpoint, actor Actor, reason string)
 }
 
 // failWaiting lets the deliveries that wait for an endpoint fail.
-func failWaiting(ctx context.Context, tx Tx, e Endpoint) error {
+func failWaiting(ctx context.Context, tx db.Tx, e Endpoint) error {
 	_, err := tx.NewUpdate().Model((*Delivery)(nil)).Set("due_at = NULL, response = CASE WHEN attempts = 0 THEN ? ELSE response END", "The endpoint was disabled.").
 		Where("endpoint_id = ? AND due_at IS NOT NULL", e.ID).Exec(ctx)
 	return err
@@ -191,7 +192,7 @@ func failWaiting(ctx context.Context, tx Tx, e Endpoint) error {
 // Enable lets an endpoint get events again, those from now on, and records the activity. If it is
 // enabled already, nothing happens. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
-	return w.change(ctx, "enable webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+	return w.change(ctx, "enable webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		if e.DisabledAt == nil {
 			return nil
 		}
@@ -208,7 +209,7 @@ func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Ac
 // deliveries: a revocation must not wait until one transaction has deleted a month of them. The
 // error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
-	return w.change(ctx, "remove webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+	return w.change(ctx, "remove webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		now := tx.Now()
 		e.RemovedAt, e.DisabledAt = &now, &now
 		e.Secret, e.KeyID, e.Previous, e.PreviousKeyID = []byte{}, make([]byte, len(e.KeyID)), nil, nil
@@ -225,7 +226,7 @@ func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Ac
 // Test queues a test event for an endpoint, with one attempt. If it is disabled, nothing happens.
 // The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Test(ctx context.Context, accountID, id uuid.UUID) error {
-	return w.change(ctx, "test webhook", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+	return w.change(ctx, "test webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
 			return nil
 		}
@@ -237,7 +238,7 @@ func (w *Webhooks) Test(ctx context.Context, accountID, id uuid.UUID) error {
 // Resend queues a delivery again, with one attempt. If it waits already or the endpoint is
 // disabled, nothing happens. The error may be [value.ErrWebhookNotFound].
 func (w *Webhooks) Resend(ctx context.Context, accountID, id, eventID uuid.UUID, event string) error {
-	return w.change(ctx, "resend a delivery", accountID, id, func(ctx context.Context, tx Tx, e Endpoint) error {
+	return w.change(ctx, "resend a delivery", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
 			return nil
 		}
@@ -248,9 +249,9 @@ func (w *Webhooks) Resend(ctx context.Context, accountID, id, eventID uuid.UUID,
 }
 
 // change calls do with one of the account's endpoints, whose row is locked.
-func (w *Webhooks) change(ctx context.Context, operation string, accountID, id uuid.UUID, do func(context.Context, Tx, Endpoint) error) error {
-	return w.db.InTx(ctx, operation, func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccountsTable(ctx, accountID); err != nil {
+func (w *Webhooks) change(ctx context.Context, operation string, accountID, id uuid.UUID, do func(context.Context, db.Tx, Endpoint) error) error {
+	return w.db.InTx(ctx, operation, func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccountsTable(ctx, accountID); err != nil {
 			return err
 		}
 		e, err := lockEndpoint(ctx, tx, accountID, id)
@@ -262,13 +263,13 @@ func (w *Webhooks) change(ctx context.Context, operation string, accountID, id u
 }
 
 // lockEndpoint returns one of the account's endpoints and locks its row.
-func lockEndpoint(ctx context.Context, tx Tx, accountID, id uuid.UUID) (e Endpoint, err error) {
+func lockEndpoint(ctx context.Context, tx db.Tx, accountID, id uuid.UUID) (e Endpoint, err error) {
 	query := tx.NewSelect().Model(&e).Where("endpoint.account_id = ? AND endpoint.id = ? AND endpoint.removed_at IS NULL", accountID, id)
-	return e, tx.db.locked(query, "NO KEY UPDATE").Scan(ctx)
+	return e, tx.DB.Locked(query, "NO KEY UPDATE").Scan(ctx)
 }
 
 // recordEndpoint records what was done to an endpoint.
-func recordEndpoint(ctx context.Context, tx Tx, e Endpoint, action Action, actor Actor, detail string) error {
+func recordEndpoint(ctx context.Context, tx db.Tx, e Endpoint, action Action, actor Actor, detail string) error {
 	return recordActivity(ctx, tx, actor, Activity{AccountID: e.AccountID, Action: action, SubjectID: &e.ID, Label: e.URL, Detail: detail})
 }
 
@@ -285,7 +286,7 @@ func (w *Webhooks) reseal(ctx context.Context) error {
 		return value.Failed("find webhooks of a previous secret", err)
 	}
 	for _, e := range endpoints {
-		err := w.db.InTx(ctx, "encrypt a webhook with the current secret", func(ctx context.Context, tx Tx) error {
+		err := w.db.InTx(ctx, "encrypt a webhook with the current secret", func(ctx context.Context, tx db.Tx) error {
 			e, err := lockEndpoint(ctx, tx, e.AccountID, e.ID)
 			if err != nil {
 				return value.NoRows(err, nil)

@@ -1,4 +1,4 @@
-package models
+package db
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type statementSpans struct{ tracer trace.Tracer }
 // tableName does not match an expression in place of a table, which may contain arguments.
 var tableName = regexp.MustCompile(`^[a-z_]+$`)
 
-func newStatementSpans(tracer trace.Tracer) statementSpans { return statementSpans{tracer} }
+func NewStatementSpans(tracer trace.Tracer) statementSpans { return statementSpans{tracer} }
 
 // BeforeQuery implements [bun.QueryHook].
 func (h statementSpans) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
@@ -27,7 +27,7 @@ func (h statementSpans) BeforeQuery(ctx context.Context, event *bun.QueryEvent) 
 		return ctx // a background task
 	}
 	name := event.Operation()
-	attributes := append(systemOf(event.DB), attribute.String("db.operation.name", name))
+	attributes := append(SystemOf(event.DB), attribute.String("db.operation.name", name))
 	if event.IQuery != nil && tableName.MatchString(event.IQuery.GetTableName()) {
 		attributes = append(attributes, attribute.String("db.collection.name", event.IQuery.GetTableName()))
 		name += " " + event.IQuery.GetTableName()
@@ -45,9 +45,9 @@ func (h statementSpans) AfterQuery(ctx context.Context, event *bun.QueryEvent) {
 	span.End()
 }
 
-func systemOf(db bun.IDB) []attribute.KeyValue {
+func SystemOf(db bun.IDB) []attribute.KeyValue {
 	system := "sqlite"
-	if isPostgres(db) {
+	if IsPostgres(db) {
 		system = "postgresql"
 	}
 	return []attribute.KeyValue{attribute.String("db.system.name", system)}
