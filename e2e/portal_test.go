@@ -22,6 +22,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
+	"portal/models/record"
 )
 
 // The time limits of a start and a stop. They are long because only failures wait for them.
@@ -210,18 +211,18 @@ func (p *process) signedIn(t *testing.T) customer {
 // newAgent creates an agent in the database and returns its id.
 func (c customer) newAgent(t *testing.T, name string) string {
 	t.Helper()
-	return modelstest.Value(c.store.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, models.Operator()))(t).ID.String()
+	return modelstest.Value(c.store.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, record.Operator()))(t).ID.String()
 }
 
 func (c customer) removeAgent(t *testing.T, id string) {
 	t.Helper()
-	modelstest.Value(c.store.Agents.Remove(t.Context(), c.ID, uuid.MustParse(id), models.Operator()))(t)
+	modelstest.Value(c.store.Agents.Remove(t.Context(), c.ID, uuid.MustParse(id), record.Operator()))(t)
 }
 
 // newKey generates a key in the database and returns its value.
 func (c customer) newKey(t *testing.T, label string) string {
 	t.Helper()
-	_, secret, err := c.store.Keys.Generate(t.Context(), c.ID, models.NewKey{Label: label, FormID: uuid.New()}, models.Operator())
+	_, secret, err := c.store.Keys.Generate(t.Context(), c.ID, models.NewKey{Label: label, FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
 	return secret
 }

@@ -20,6 +20,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/workload"
 )
 
@@ -85,7 +86,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		c.objectIDs[collection] = append(c.objectIDs[collection], id.String())
 	}
 	for _, label := range []string{"revoked", "active"} {
-		key, secret, err := s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + " " + label, FormID: uuid.New()}, models.Operator())
+		key, secret, err := s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + " " + label, FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
 		c.secret = secret
 		own("api-keys", key.ID)
@@ -93,11 +94,11 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	trusting, _, err := s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + "'s deployment", FormID: uuid.New(), Trust: &workload.Rule{
 		Provider: workload.AWS, Issuer: "https://0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.tokens.sts.global.api.aws", Audience: "portal",
 		Claims: map[string][]string{"sub": {"arn:aws:iam::123456789012:role/" + name}},
-	}}, models.Operator())
+	}}, record.Operator())
 	modelstest.Must(t, err)
 	own("keys without a secret", trusting.ID)
-	modelstest.Value(s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), "", models.Operator()))(t)
-	own("agents", modelstest.Value(s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator()))(t).ID)
+	modelstest.Value(s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), "", record.Operator()))(t)
+	own("agents", modelstest.Value(s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, record.Operator()))(t).ID)
 	for range 2 { // one session to end, and the browser's own
 		c.cookie = s.signIn(t, email)
 	}
@@ -106,26 +107,26 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		own("sessions", session.ID)
 	}
 	own("passkeys", s.passkey(t, account.ID, user.ID))
-	link, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, models.Operator())
+	link, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, record.Operator())
 	modelstest.Must(t, err)
 	c.objectIDs["sign-in-links token"] = []string{link.Token}
 	addMember := func(email string) models.User {
 		n := models.NewUser{Email: email, Password: tenantPassword, Role: models.RoleMember}
-		return modelstest.Value(s.store.People.Add(ctx, account.ID, n, models.Operator()))(t)
+		return modelstest.Value(s.store.People.Add(ctx, account.ID, n, record.Operator()))(t)
 	}
 	c.member = "member-of-" + email
 	own("people", addMember(c.member).ID)
-	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, "guest-of-"+email, models.RoleMember, models.Operator())
+	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, "guest-of-"+email, models.RoleMember, record.Operator())
 	modelstest.Must(t, err)
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}
 	modelstest.Must(t, s.store.Credentials.RequestPasswordReset(ctx, email, models.Client{Address: email}))
-	c.objectIDs["password-resets token"] = []string{s.mailedToken(t, models.MailPasswordForgotten)}
+	c.objectIDs["password-resets token"] = []string{s.mailedToken(t, record.MailPasswordForgotten)}
 	renamed := addMember("renamed-" + email)
 	session := models.Session{AccountID: account.ID, UserID: renamed.ID, Email: renamed.Email}
-	modelstest.Must(t, s.store.Credentials.RequestEmailChange(ctx, session, tenantPassword, "new-"+email, models.Operator()))
-	c.objectIDs["email-changes token"] = []string{s.mailedToken(t, models.MailEmailConfirmation)}
-	for _, activity := range modelstest.Value(s.store.Activity.List(ctx, account.ID, models.ActivityPage{Limit: 10}))(t) {
+	modelstest.Must(t, s.store.Credentials.RequestEmailChange(ctx, session, tenantPassword, "new-"+email, record.Operator()))
+	c.objectIDs["email-changes token"] = []string{s.mailedToken(t, record.MailEmailConfirmation)}
+	for _, activity := range modelstest.Value(s.store.Activity.List(ctx, account.ID, record.ActivityPage{Limit: 10}))(t) {
 		own("activity", activity.ID)
 	}
 	if s.fields == nil {
@@ -139,12 +140,12 @@ func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
 	t.Helper()
 	session := models.Session{AccountID: accountID, UserID: userID}
 	passkey := models.Passkey{CredentialID: userID[:], Credential: "{}", Name: "Phone"}
-	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), models.Operator()))
+	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), record.Operator()))
 	return modelstest.Value(s.store.Credentials.Passkeys(t.Context(), session))(t)[0].ID
 }
 
 // mailedToken returns the token of the link in the next mail of this kind.
-func (s *system) mailedToken(t *testing.T, kind models.Action) string {
+func (s *system) mailedToken(t *testing.T, kind record.Action) string {
 	t.Helper()
 	for {
 		mail, token, err := s.store.Outbox.Claim(t.Context())

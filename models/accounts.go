@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -105,7 +106,7 @@ func (a *Accounts) Empty(ctx context.Context) (bool, error) {
 // records an activity. If Put has created the account, which then has no users, it reports true.
 // The error may be an [*value.InvalidError] for the field "name".
 func (a *Accounts) Put(
-	ctx context.Context, id uuid.UUID, name string, disabled *bool, limits *value.Limits, actor Actor,
+	ctx context.Context, id uuid.UUID, name string, disabled *bool, limits *value.Limits, actor record.Actor,
 ) (account Account, created bool, err error) {
 	if name, err = value.CleanName("name", "Name", name); err != nil {
 		return Account{}, false, err
@@ -140,7 +141,7 @@ func (a *Accounts) Put(
 
 // Rename renames an account and records the activity, unless it has the name. The error may be an
 // [*value.InvalidError] for the field "name", [value.ErrAccountNotFound] or [value.ErrNotOwner].
-func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor Actor) error {
+func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor record.Actor) error {
 	name, err := value.CleanName("name", "Name", name)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 // SetDisabled disables or enables an account and records the activity, unless nothing changes.
 // Disabling ends the sessions and sign-in links of the account's users. If there is no such
 // account, the error is [value.ErrAccountNotFound]. SetDisabled is for operators.
-func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
+func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor record.Actor) error {
 	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx db.Tx) error {
 		if _, err := findAccount(ctx, tx, id); err != nil {
 			return err
@@ -167,7 +168,7 @@ func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool,
 
 // SetLimits sets the limits of the account's calls and records the old and new ones, unless nothing
 // changes. The error may be [value.ErrAccountNotFound] or those of [value.CheckLimits]. It is for operators.
-func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Limits, actor Actor) (Account, error) {
+func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Limits, actor record.Actor) (Account, error) {
 	return db.InTx(ctx, a.db, "limit account", func(ctx context.Context, tx db.Tx) (Account, error) {
 		if err := setAccountLimits(ctx, tx, id, limits, actor); err != nil {
 			return Account{}, err
@@ -176,7 +177,7 @@ func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Lim
 	})
 }
 
-func setAccountLimits(ctx context.Context, tx db.Tx, id uuid.UUID, limits value.Limits, actor Actor) error {
+func setAccountLimits(ctx context.Context, tx db.Tx, id uuid.UUID, limits value.Limits, actor record.Actor) error {
 	if err := value.CheckLimits(limits); err != nil {
 		return err
 	}
@@ -192,19 +193,19 @@ func setAccountLimits(ctx context.Context, tx db.Tx, id uuid.UUID, limits value.
 	if err := tx.Update(ctx, &account, "limits"); err != nil {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountLimited, SubjectID: &id, Label: account.Name, Detail: detail})
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: id, Action: record.ActionAccountLimited, SubjectID: &id, Label: account.Name, Detail: detail})
 }
 
 // insertAccount creates the account unless its id exists, and reports whether it did.
-func insertAccount(ctx context.Context, tx db.Tx, account Account, actor Actor) (bool, error) {
+func insertAccount(ctx context.Context, tx db.Tx, account Account, actor record.Actor) (bool, error) {
 	inserted, err := value.Affected(tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx))
 	if err != nil || inserted == 0 {
 		return false, err
 	}
-	return true, recordActivity(ctx, tx, actor, Activity{AccountID: account.ID, Action: ActionAccountCreated, SubjectID: &account.ID, Label: account.Name})
+	return true, record.Add(ctx, tx, actor, record.Activity{AccountID: account.ID, Action: record.ActionAccountCreated, SubjectID: &account.ID, Label: account.Name})
 }
 
-func renameAccount(ctx context.Context, tx db.Tx, id uuid.UUID, name string, actor Actor) error {
+func renameAccount(ctx context.Context, tx db.Tx, id uuid.UUID, name string, actor record.Actor) error {
 	if err := tx.LockAccount(ctx, id); err != nil {
 		return err
 	}
@@ -217,10 +218,10 @@ func renameAccount(ctx context.Context, tx db.Tx, id uuid.UUID, name string, act
 	if err := tx.Update(ctx, &account, "name"); err != nil {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: former})
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: id, Action: record.ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: former})
 }
 
-func setAccountDisabled(ctx context.Context, tx db.Tx, id uuid.UUID, disabled bool, actor Actor) error {
+func setAccountDisabled(ctx context.Context, tx db.Tx, id uuid.UUID, disabled bool, actor record.Actor) error {
 	changed, err := setDisabledAt(ctx, tx, (*Account)(nil), id, disabled)
 	if err != nil || !changed {
 		return err
@@ -233,15 +234,15 @@ func setAccountDisabled(ctx context.Context, tx db.Tx, id uuid.UUID, disabled bo
 		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
 			return err
 		}
-		return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountDisabled, SubjectID: &id, Label: account.Name})
+		return record.Add(ctx, tx, actor, record.Activity{AccountID: id, Action: record.ActionAccountDisabled, SubjectID: &id, Label: account.Name})
 	}
-	return recordActivity(ctx, tx, actor, Activity{AccountID: id, Action: ActionAccountEnabled, SubjectID: &id, Label: account.Name})
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: id, Action: record.ActionAccountEnabled, SubjectID: &id, Label: account.Name})
 }
 
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
 // passkey, and records the activity unless nothing changes. The error may be [value.ErrNotOwner], or
 // [value.ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
-func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
+func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor record.Actor) error {
 	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
@@ -249,7 +250,7 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
 			return err
 		}
-		if required && actor.Kind != ActorOperator {
+		if required && actor.Kind != record.ActorOperator {
 			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor+" OR ?", decidedByProvider(a.db)).Exists(ctx)
 			if err != nil {
 				return err
@@ -263,11 +264,11 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 		if err != nil || changed == 0 {
 			return err
 		}
-		action := ActionSecondFactorRequired
+		action := record.ActionSecondFactorRequired
 		if !required {
-			action = ActionSecondFactorOptional
+			action = record.ActionSecondFactorOptional
 		}
-		return recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &accountID})
+		return record.Add(ctx, tx, actor, record.Activity{AccountID: accountID, Action: action, SubjectID: &accountID})
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -120,10 +121,10 @@ func TestOwnersRenameTheAccount(t *testing.T) {
 		for range 2 {
 			must(t, f.Accounts.Rename(ctx, owner.ID, " Renamed ", owner.actor))
 		}
-		checkError(t, "unknown", f.Accounts.Rename(ctx, uuid.New(), "Renamed", models.Operator()), value.ErrAccountNotFound)
+		checkError(t, "unknown", f.Accounts.Rename(ctx, uuid.New(), "Renamed", record.Operator()), value.ErrAccountNotFound)
 		checkInvalid(t, "an empty name", f.Accounts.Rename(ctx, owner.ID, "", owner.actor), "name")
 		account, err := f.Accounts.Find(ctx, owner.ID)
-		recorded := f.recorded(t, owner, models.ActionAccountRenamed)
+		recorded := f.recorded(t, owner, record.ActionAccountRenamed)
 		if err != nil || account.Name != "Renamed" || len(recorded) != 1 || recorded[0].FormerLabel != owner.Name {
 			t.Errorf("%+v, %v, recorded %+v", account, err, recorded)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -20,7 +21,7 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		start := f.clock.Now()
 		type line struct {
-			action  models.Action
+			action  record.Action
 			subject uuid.UUID
 			label   string
 			actor   string
@@ -28,9 +29,9 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 			at      time.Time
 		}
 		var want []line
-		did := func(action models.Action, subject uuid.UUID, label string, actor models.Actor) {
+		did := func(action record.Action, subject uuid.UUID, label string, actor record.Actor) {
 			name := "Operator"
-			if actor.Kind == models.ActorUser {
+			if actor.Kind == record.ActorUser {
 				name = c.user.Email
 			}
 			want = slices.Insert(want, 0, line{action: action, subject: subject, label: label, actor: name, address: actor.Address, at: f.clock.Now()})
@@ -39,27 +40,27 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 
 		token := modelstest.Value(f.SignIn.Start(ctx, c.user, models.Client{Address: "203.0.113.7"}))(t).Token
 		session := modelstest.Value(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"}))(t)
-		did(models.ActionSignedIn, session.ID, "", c.actor)
+		did(record.ActionSignedIn, session.ID, "", c.actor)
 		key, _ := f.key(t, c)
-		did(models.ActionKeyGenerated, key.ID, "production", c.actor)
+		did(record.ActionKeyGenerated, key.ID, "production", c.actor)
 		agent := f.agent(t, c)
-		did(models.ActionAgentCreated, agent.ID, "Reception", c.actor)
+		did(record.ActionAgentCreated, agent.ID, "Reception", c.actor)
 		// Renaming the subjects does not change their recorded labels.
 		f.exec(t, "UPDATE api_keys SET label = 'renamed'")
 		f.exec(t, "UPDATE agents SET name = 'renamed'")
-		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, models.Operator())))
-		did(models.ActionAgentRemoved, agent.ID, "renamed", models.Operator())
-		elsewhere := models.UserActor(c.user.ID, "2001:db8::7")
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, record.Operator())))
+		did(record.ActionAgentRemoved, agent.ID, "renamed", record.Operator())
+		elsewhere := record.UserActor(c.user.ID, "2001:db8::7")
 		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", elsewhere)))
-		did(models.ActionKeyRevoked, key.ID, "renamed", elsewhere)
+		did(record.ActionKeyRevoked, key.ID, "renamed", elsewhere)
 		must(t, f.Sessions.End(ctx, c.ID, session.ID, c.actor))
-		did(models.ActionSignedOut, session.ID, "", c.actor)
+		did(record.ActionSignedOut, session.ID, "", c.actor)
 
 		f.key(t, f.customer(t)) // not listed: it belongs to another account
 		activities := f.activities(t, c)
 		var lines []line
 		for _, a := range activities {
-			if a.AccountID != c.ID || a.SubjectID == nil || a.ID.Version() != 7 || (a.ActorID == nil) != (a.ActorKind == models.ActorOperator) {
+			if a.AccountID != c.ID || a.SubjectID == nil || a.ID.Version() != 7 || (a.ActorID == nil) != (a.ActorKind == record.ActorOperator) {
 				t.Fatalf("%+v", a)
 			}
 			lines = append(lines, line{action: a.Action, subject: *a.SubjectID, label: a.Label, actor: a.ActorName, address: a.Address, at: a.At.UTC()})
@@ -73,7 +74,7 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 func TestActivitiesInPages(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		if activities, err := f.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
+		if activities, err := f.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
 			t.Errorf("an account without activities: %v, %v", activities, err)
 		}
 		member := f.member(t, c, models.RoleMember)
@@ -93,7 +94,7 @@ func TestActivitiesInPages(t *testing.T) {
 		}
 		for _, size := range []int{1, 3, 7, 8} {
 			var ids, want []uuid.UUID
-			page := models.ActivityPage{Limit: size}
+			page := record.ActivityPage{Limit: size}
 			for {
 				activities, err := f.Activity.List(ctx, c.ID, page)
 				if err != nil || len(activities) > size {
@@ -117,7 +118,7 @@ func TestActivitiesInPages(t *testing.T) {
 		// An activity of another account as Before does not show that account's log.
 		other := f.customer(t)
 		f.agent(t, other)
-		page, err := f.Activity.List(ctx, other.ID, models.ActivityPage{Before: all[0].ID, Limit: 10})
+		page, err := f.Activity.List(ctx, other.ID, record.ActivityPage{Before: all[0].ID, Limit: 10})
 		if err != nil || len(page) != 0 {
 			t.Errorf("%+v, %v", page, err)
 		}
@@ -131,7 +132,7 @@ func TestActivityOfADeletedUser(t *testing.T) {
 		f.key(t, c)
 		f.exec(t, "DELETE FROM users WHERE id = ?", c.user.ID)
 		activities := f.activities(t, c)
-		if len(activities) != 1 || activities[0].ActorKind != models.ActorUser || activities[0].ActorName == "Operator" {
+		if len(activities) != 1 || activities[0].ActorKind != record.ActorUser || activities[0].ActorName == "Operator" {
 			t.Errorf("%+v", activities)
 		}
 	})
@@ -143,11 +144,11 @@ func TestActivitiesAreKeptFor400Days(t *testing.T) {
 		f.clock.Advance(time.Since(f.clock.Now())) // the database has a clock too
 		for days, n := range map[int]int{398: 1, 399: 1, 401: 2500, 2000: 1} {
 			at := f.clock.Now().AddDate(0, 0, -days)
-			var old []models.Activity
+			var old []record.Activity
 			for range n {
 				id := newID()
 				binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
-				old = append(old, models.Activity{ID: id, AccountID: c.ID, ActorKind: models.ActorOperator, Action: models.ActionKeyRevoked, At: at, Count: 1})
+				old = append(old, record.Activity{ID: id, AccountID: c.ID, ActorKind: record.ActorOperator, Action: record.ActionKeyRevoked, At: at, Count: 1})
 			}
 			must(t, errOf(f.db.NewInsert().Model(&old).Exec(t.Context())))
 		}

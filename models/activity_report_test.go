@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -54,7 +55,7 @@ func TestPollerReadsEachActivityOnce(t *testing.T) {
 		}
 		var read []uuid.UUID
 		poll := func() int {
-			page := models.ActivityReport{AccountID: c.ID, Limit: 7}
+			page := record.ActivityReport{AccountID: c.ID, Limit: 7}
 			if len(read) > 0 {
 				page.After = read[len(read)-1]
 			}
@@ -134,14 +135,14 @@ func BenchmarkActivityReport(b *testing.B) {
 			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
 			must(b, errOf(db.NewInsert().Model(&account).Exec(ctx)))
 			old := time.Now().UTC().Add(-time.Hour)
-			activity := func(i int) models.Activity {
+			activity := func(i int) record.Activity {
 				id := newID()
 				binary.BigEndian.PutUint64(id[:8], uint64(old.Add(-time.Duration(rows-i)*time.Millisecond).UnixMilli())<<16|0x7000)
-				return models.Activity{ID: id, AccountID: account.ID, ActorKind: models.ActorOperator, Action: models.ActionAgentCreated, Label: "Front desk", Count: 1, At: old}
+				return record.Activity{ID: id, AccountID: account.ID, ActorKind: record.ActorOperator, Action: record.ActionAgentCreated, Label: "Front desk", Count: 1, At: old}
 			}
 			places := map[string]uuid.UUID{"beginning": uuid.Nil}
 			for begin := 0; begin < rows; begin += 2000 {
-				batch := make([]models.Activity, 2000)
+				batch := make([]record.Activity, 2000)
 				for i := range batch {
 					batch[i] = activity(begin + i)
 				}
@@ -156,7 +157,7 @@ func BenchmarkActivityReport(b *testing.B) {
 			for place, after := range places {
 				b.Run(place, func(b *testing.B) {
 					for b.Loop() {
-						if n := len(modelstest.Value(store.Activity.Report(ctx, models.ActivityReport{AccountID: account.ID, After: after, Limit: page}))(b)); n != page {
+						if n := len(modelstest.Value(store.Activity.Report(ctx, record.ActivityReport{AccountID: account.ID, After: after, Limit: page}))(b)); n != page {
 							b.Fatalf("%d activities", n)
 						}
 					}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -27,7 +28,7 @@ func newAgents(db *db.DB, uses *db.LastSeenBuffer) *Agents { return &Agents{db: 
 // same name, it returns the agent of the first submission, or [value.ErrAgentRemoved] if that agent was
 // removed. The error may also be an [*value.InvalidError] for the field "name", [value.ErrAgentIDTaken] or
 // [value.ErrAgentLimit].
-func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
+func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, actor record.Actor) (Agent, error) {
 	name, err := value.CleanName("name", "Name", n.Name)
 	if err != nil {
 		return Agent{}, err
@@ -62,7 +63,7 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 
 // insertAgent inserts an agent and records the activity, in a transaction that has locked the
 // account.
-func insertAgent(ctx context.Context, tx db.Tx, agent Agent, actor Actor) error {
+func insertAgent(ctx context.Context, tx db.Tx, agent Agent, actor record.Actor) error {
 	result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	if err := value.UnlessAffected(result, err, value.ErrAgentIDTaken); err != nil {
 		return err
@@ -74,7 +75,7 @@ func insertAgent(ctx context.Context, tx db.Tx, agent Agent, actor Actor) error 
 	if err != nil {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{AccountID: agent.AccountID, Action: ActionAgentCreated, SubjectID: &agent.ID, Label: agent.Name})
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: agent.AccountID, Action: record.ActionAgentCreated, SubjectID: &agent.ID, Label: agent.Name})
 }
 
 // Put creates the agent with this id in the account, or renames it, pauses or resumes it unless
@@ -82,7 +83,7 @@ func insertAgent(ctx context.Context, tx db.Tx, agent Agent, actor Actor) error 
 // the agent. The error may be an [*value.InvalidError] for the field "name", [value.ErrAccountNotFound],
 // [value.ErrAgentIDTaken] if the id is another account's, or [value.ErrAgentLimit].
 func (a *Agents) Put(
-	ctx context.Context, accountID, id uuid.UUID, name string, paused *bool, actor Actor,
+	ctx context.Context, accountID, id uuid.UUID, name string, paused *bool, actor record.Actor,
 ) (agent Agent, created bool, err error) {
 	if _, err = findAccount(ctx, a.db, accountID); err != nil {
 		return Agent{}, false, err
@@ -115,7 +116,7 @@ func (a *Agents) Put(
 
 // Rename renames one of the account's agents and records the activity, unless it has the name. The
 // error may be an [*value.InvalidError] for the field "name" or [value.ErrAgentNotFound].
-func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (Agent, error) {
+func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name string, actor record.Actor) (Agent, error) {
 	name, err := value.CleanName("name", "Name", name)
 	if err != nil {
 		return Agent{}, err
@@ -132,7 +133,7 @@ func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name strin
 	})
 }
 
-func renameAgent(ctx context.Context, tx db.Tx, agent Agent, name string, actor Actor) (Agent, error) {
+func renameAgent(ctx context.Context, tx db.Tx, agent Agent, name string, actor record.Actor) (Agent, error) {
 	if agent.Name == name {
 		return agent, nil
 	}
@@ -141,8 +142,8 @@ func renameAgent(ctx context.Context, tx db.Tx, agent Agent, name string, actor 
 	if err := tx.Update(ctx, &agent, "name"); err != nil {
 		return Agent{}, err
 	}
-	return agent, recordActivity(ctx, tx, actor, Activity{
-		AccountID: agent.AccountID, Action: ActionAgentRenamed, SubjectID: &agent.ID, Label: name, FormerLabel: former,
+	return agent, record.Add(ctx, tx, actor, record.Activity{
+		AccountID: agent.AccountID, Action: record.ActionAgentRenamed, SubjectID: &agent.ID, Label: name, FormerLabel: former,
 	})
 }
 
@@ -198,8 +199,8 @@ func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent,
 // or [value.ErrAgentNotFound].
 func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
 	agent := Agent{ID: id, AccountID: accountID}
-	err := db.NewSelect().Model((*Activity)(nil)).Column("label").
-		Where("account_id = ? AND subject_id = ? AND action = ?", accountID, id, ActionAgentRemoved).
+	err := db.NewSelect().Model((*record.Activity)(nil)).Column("label").
+		Where("account_id = ? AND subject_id = ? AND action = ?", accountID, id, record.ActionAgentRemoved).
 		OrderExpr("id DESC").Limit(1).Scan(ctx, &agent.Name)
 	return agent, value.NotFound("find removed agent", err, value.ErrAgentNotFound)
 }
@@ -207,7 +208,7 @@ func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) 
 // SetPaused pauses or resumes one of the account's agents and records the activity, unless nothing
 // changes. While it is paused, its tokens are refused and its calls end. If there is no such agent,
 // the error is [value.ErrAgentNotFound].
-func (a *Agents) SetPaused(ctx context.Context, accountID, id uuid.UUID, paused bool, actor Actor) (Agent, error) {
+func (a *Agents) SetPaused(ctx context.Context, accountID, id uuid.UUID, paused bool, actor record.Actor) (Agent, error) {
 	return db.InTx(ctx, a.db, "pause or resume agent", func(ctx context.Context, tx db.Tx) (Agent, error) {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return Agent{}, err
@@ -220,25 +221,25 @@ func (a *Agents) SetPaused(ctx context.Context, accountID, id uuid.UUID, paused 
 	})
 }
 
-func setAgentPaused(ctx context.Context, tx db.Tx, agent Agent, paused bool, actor Actor) (Agent, error) {
+func setAgentPaused(ctx context.Context, tx db.Tx, agent Agent, paused bool, actor record.Actor) (Agent, error) {
 	if paused == (agent.PausedAt != nil) {
 		return agent, nil
 	}
-	action := ActionAgentResumed
+	action := record.ActionAgentResumed
 	agent.PausedAt = nil
 	if paused {
 		now := tx.Now()
-		action, agent.PausedAt = ActionAgentPaused, &now
+		action, agent.PausedAt = record.ActionAgentPaused, &now
 	}
 	if err := tx.Update(ctx, &agent, "paused_at"); err != nil {
 		return Agent{}, err
 	}
-	return agent, recordActivity(ctx, tx, actor, Activity{AccountID: agent.AccountID, Action: action, SubjectID: &agent.ID, Label: agent.Name})
+	return agent, record.Add(ctx, tx, actor, record.Activity{AccountID: agent.AccountID, Action: action, SubjectID: &agent.ID, Label: agent.Name})
 }
 
 // Remove deletes one of the account's agents, which also ends its widget tokens, and records the
 // activity. If there is no such agent, the error is [value.ErrAgentNotFound].
-func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
+func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (Agent, error) {
 	return db.InTx(ctx, a.db, "remove agent", func(ctx context.Context, tx db.Tx) (agent Agent, err error) {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return agent, err
@@ -251,7 +252,7 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		if err := dropFromKeys(ctx, tx, accountID, id); err != nil {
 			return agent, err
 		}
-		return agent, recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: ActionAgentRemoved, SubjectID: &agent.ID, Label: agent.Name})
+		return agent, record.Add(ctx, tx, actor, record.Activity{AccountID: accountID, Action: record.ActionAgentRemoved, SubjectID: &agent.ID, Label: agent.Name})
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -68,7 +69,7 @@ func TestAgentWithAGivenID(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		id := uuid.New()
-		if agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{ID: id, Name: "Reception"}, models.Operator()); err != nil || agent.ID != id {
+		if agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{ID: id, Name: "Reception"}, record.Operator()); err != nil || agent.ID != id {
 			t.Fatalf("%+v, %v", agent, err)
 		}
 		for name, c := range map[string]customer{"the account": c, "another account": other} {
@@ -145,7 +146,7 @@ func TestAgentIsRenamed(t *testing.T) {
 		}
 		checkError(t, "in another account", errOf(f.Agents.Rename(ctx, other.ID, agent.ID, "Theirs", other.actor)), value.ErrAgentNotFound)
 		checkInvalid(t, "an empty name", errOf(f.Agents.Rename(ctx, c.ID, agent.ID, " ", c.actor)), "name")
-		if recorded := f.recorded(t, c, models.ActionAgentRenamed); len(recorded) != 1 || recorded[0].FormerLabel != agent.Name || recorded[0].Label != "Lobby" {
+		if recorded := f.recorded(t, c, record.ActionAgentRenamed); len(recorded) != 1 || recorded[0].FormerLabel != agent.Name || recorded[0].Label != "Lobby" {
 			t.Errorf("recorded %+v", recorded)
 		}
 	})
@@ -186,7 +187,7 @@ func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
 		if agents, err := f.Agents.List(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 0 {
 			t.Errorf("agents %+v, %v", agents, err)
 		}
-		if recorded := f.recorded(t, c, models.ActionAgentCreated); len(recorded) != 1 {
+		if recorded := f.recorded(t, c, record.ActionAgentCreated); len(recorded) != 1 {
 			t.Errorf("%d creations are recorded, want 1", len(recorded))
 		}
 		form.FormID = uuid.New()
@@ -218,7 +219,7 @@ func TestAgentFormCreatesOneAgent(t *testing.T) {
 		if err != nil || len(agents.Items) != 3 {
 			t.Errorf("%d agents, want 3: %v", len(agents.Items), err)
 		}
-		if recorded := f.recorded(t, c, models.ActionAgentCreated); len(recorded) != 3 {
+		if recorded := f.recorded(t, c, record.ActionAgentCreated); len(recorded) != 3 {
 			t.Errorf("%d agents are recorded, want 3", len(recorded))
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/widget"
 )
@@ -62,7 +63,7 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 			"check an agent":          func() error { return f.API.CheckAgent(ctx, models.Principal{AccountID: c.ID}, agent.ID) },
 			"remove an agent":         func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
 			"create an agent":         func() error { return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
-			"list activity":           func() error { return errOf(f.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 1})) },
+			"list activity":           func() error { return errOf(f.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 1})) },
 			"verify a password":       func() error { return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{})) },
 			"create a session":        func() error { return errOf(f.SignIn.Start(ctx, c.user, models.Client{})) },
 			"find a session":          func() error { return errOf(f.Sessions.Find(ctx, "x", models.Client{})) },

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"sync"
@@ -377,9 +378,9 @@ func recordEndedOf(ctx context.Context, tx db.Tx, group endedGroup) error {
 		return err
 	}
 	about := func() *bun.SelectQuery {
-		return tx.NewSelect().Model((*Activity)(nil)).Where("account_id = ? AND subject_id = ?", group.AccountID, subject)
+		return tx.NewSelect().Model((*record.Activity)(nil)).Where("account_id = ? AND subject_id = ?", group.AccountID, subject)
 	}
-	recent, err := about().Where("action = ? AND at > ?", ActionCallsEnded, tx.Now().Add(-endedCallsInterval)).Exists(ctx)
+	recent, err := about().Where("action = ? AND at > ?", record.ActionCallsEnded, tx.Now().Add(-endedCallsInterval)).Exists(ctx)
 	if err != nil || recent {
 		return err
 	}
@@ -396,23 +397,23 @@ func recordEndedOf(ctx context.Context, tx db.Tx, group endedGroup) error {
 	if err != nil || ended == 0 {
 		return err
 	}
-	var cause Activity
+	var cause record.Activity
 	if group.EndReason != EndKeyExpired {
-		err = about().Model(&cause).Column("label", "actor_kind", "actor_id", "address").Where("action IN (?)", bun.List(endingActions)).
+		err = about().Model(&cause).Column("label", "actor_kind", "actor_id", "address").Where("action IN (?)", bun.List(record.EndingActions)).
 			OrderExpr("id DESC").Limit(1).Scan(ctx)
 	}
-	actor := Actor{Kind: cause.ActorKind, Address: cause.Address}
+	actor := record.Actor{Kind: cause.ActorKind, Address: cause.Address}
 	if cause.ActorID != nil {
 		actor.ID = *cause.ActorID
 	}
 	if actor.Kind == "" { // the expiry, or an operator's own SQL
-		actor = system
+		actor = record.System
 		cause.Label, err = keyLabel(ctx, tx, subject)
 	}
 	if err := value.NoRows(err, nil); err != nil {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{
-		AccountID: group.AccountID, Action: ActionCallsEnded, SubjectID: &subject, Label: cause.Label, Count: ended,
+	return record.Add(ctx, tx, actor, record.Activity{
+		AccountID: group.AccountID, Action: record.ActionCallsEnded, SubjectID: &subject, Label: cause.Label, Count: ended,
 	})
 }

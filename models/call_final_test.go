@@ -12,6 +12,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/webhook"
 )
@@ -19,7 +20,7 @@ import (
 // receiver adds a webhook for the calls of a customer.
 func (f *fixture) receiver(t *testing.T, c customer) {
 	t.Helper()
-	_, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []models.EventGroup{models.GroupCalls}, c.actor)
+	_, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []record.EventGroup{record.GroupCalls}, c.actor)
 	must(t, err)
 }
 

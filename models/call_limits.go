@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"strconv"
@@ -26,8 +27,8 @@ type limitNotice struct {
 // limitPercents are the parts of a month's minutes about which the owners get mails.
 var limitPercents = []struct {
 	percent int64
-	action  Action
-}{{80, ActionLimitApproaching}, {100, ActionLimitReached}}
+	action  record.Action
+}{{80, record.ActionLimitApproaching}, {100, record.ActionLimitReached}}
 
 // noteUsedByKeys is noteUsedMinutes for several keys, in an order in which transactions do not wait
 // for each other.
@@ -74,7 +75,7 @@ func noteUsedMinutes(ctx context.Context, tx db.Tx, key callKey) error {
 			if first == 0 {
 				continue
 			}
-			err = recordActivity(ctx, tx, system, Activity{
+			err = record.Add(ctx, tx, record.System, record.Activity{
 				AccountID: key.AccountID, Action: part.action, SubjectID: &subject.id, Label: subject.label,
 				Detail: limitDetail(part.percent, subject.limit, notice.Month),
 			})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/widget"
 )
@@ -178,8 +179,8 @@ func (c *Calls) beginRound(ctx context.Context, early bool) (round callRound, du
 	}
 	if !round.Withdrawn && !bytes.Equal(round.Epoch, round.CurrentEpoch) {
 		var err error
-		round.Withdrawn, err = c.db.NewSelect().Model((*Activity)(nil)).
-			Where("activity.id > ? AND activity.action IN (?)", value.LowestID(round.CheckedAt.Add(-activityDelay)), bun.List(endingActions)).Exists(ctx)
+		round.Withdrawn, err = c.db.NewSelect().Model((*record.Activity)(nil)).
+			Where("activity.id > ? AND activity.action IN (?)", value.LowestID(round.CheckedAt.Add(-activityDelay)), bun.List(record.EndingActions)).Exists(ctx)
 		if err != nil {
 			return round, false, err
 		}

@@ -19,6 +19,7 @@ import (
 
 	"portal/models/internal/db"
 	"portal/models/livekit"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -337,14 +338,14 @@ func saveCalls(ctx context.Context, tx db.Tx, changes ...callChange) error {
 func announce(ctx context.Context, tx db.Tx, changes []callChange) error {
 	for _, change := range changes {
 		call := change.after
-		var events []event
+		var events []record.Event
 		if change.before == nil {
-			events = append(events, event{EventCallStarted, call.ID})
+			events = append(events, record.Event{Type: record.EventCallStarted, ID: call.ID})
 		}
 		if call.Final && (change.before == nil || !change.before.Final) {
-			events = append(events, event{EventCallEnded, call.ID})
+			events = append(events, record.Event{Type: record.EventCallEnded, ID: call.ID})
 		}
-		if err := fanOut(ctx, tx, GroupCalls, call.AccountID, events...); err != nil {
+		if err := record.FanOut(ctx, tx, record.GroupCalls, call.AccountID, events...); err != nil {
 			return err
 		}
 	}
@@ -508,9 +509,9 @@ func (c *Calls) SecondsByDay(ctx context.Context, keyID uuid.UUID, first time.Ti
 // End ends one of the account's calls for a user, or for an operator any call if accountID is zero,
 // and records the activity. If LiveKit does not answer, the next round ends the call. If the call
 // has ended before, it only cannot go on any more. The error may be [value.ErrCallNotFound].
-func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Call, error) {
+func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (Call, error) {
 	reason := EndedInPortal
-	if actor.Kind == ActorOperator {
+	if actor.Kind == record.ActorOperator {
 		reason = EndedByOperator
 	}
 	call, err := db.InTx(ctx, c.db, "end call", func(ctx context.Context, tx db.Tx) (Call, error) {
@@ -538,7 +539,7 @@ func (c *Calls) End(ctx context.Context, accountID, id uuid.UUID, actor Actor) (
 		if err != nil {
 			return call, err
 		}
-		return call, recordActivity(ctx, tx, actor, Activity{AccountID: call.AccountID, Action: ActionCallEnded, SubjectID: &call.KeyID, Label: label})
+		return call, record.Add(ctx, tx, actor, record.Activity{AccountID: call.AccountID, Action: record.ActionCallEnded, SubjectID: &call.KeyID, Label: label})
 	})
 	if err != nil || !call.Open() || c.liveKit == nil {
 		return call, err

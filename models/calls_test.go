@@ -19,6 +19,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -113,12 +114,12 @@ func (f callFixture) awaitMissing(t *testing.T, want int) {
 
 // endedCalls waits until the activities about ended calls have this many calls together, and
 // returns these activities.
-func (f *fixture) endedCalls(t *testing.T, c customer, want int64) []models.Activity {
+func (f *fixture) endedCalls(t *testing.T, c customer, want int64) []record.Activity {
 	t.Helper()
-	var ended []models.Activity
+	var ended []record.Activity
 	eventually(t, fmt.Sprintf("%d ended calls are recorded", want), func() bool {
 		f.Calls.Wake()
-		ended = f.recorded(t, c, models.ActionCallsEnded)
+		ended = f.recorded(t, c, record.ActionCallsEnded)
 		total := int64(0)
 		for _, activity := range ended {
 			total += activity.Count
@@ -157,7 +158,7 @@ func TestChangesOfAccessEndCalls(t *testing.T) {
 				return errOf(f.Agents.SetPaused(ctx, c.ID, agent.ID, true, c.actor))
 			}},
 			{models.EndAccountDisabled, func(c customer, _ models.Key, _, _ models.Agent) error {
-				return f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator())
+				return f.Accounts.SetDisabled(ctx, c.ID, true, record.Operator())
 			}},
 		} {
 			c, untouched := f.customer(t), f.customer(t)
@@ -171,10 +172,10 @@ func TestChangesOfAccessEndCalls(t *testing.T) {
 				ended := f.endedCalls(t, c, 1)
 				actor := c.actor.Kind
 				if test.reason == models.EndKeyExpired {
-					actor = models.ActorSystem
+					actor = record.ActorSystem
 				}
 				if test.reason == models.EndAccountDisabled {
-					actor = models.ActorOperator
+					actor = record.ActorOperator
 				}
 				if ended[0].ActorKind != actor || ended[0].Label == "" {
 					t.Errorf("%s: recorded %+v", test.reason, ended[0])
@@ -510,12 +511,12 @@ func TestLimitsEndCalls(t *testing.T) {
 		// The account's month.
 		other, _ := f.key(t, c)
 		f.exec(t, "UPDATE call_totals SET seconds = 120 WHERE subject_id = ?", c.ID)
-		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 2}, models.Operator())))
+		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 2}, record.Operator())))
 		call := f.openReported(t, agent, other)
 		f.expectEnd(t, call)
 		f.expectReason(t, c, other, models.EndLimitPerMonth)
-		for _, action := range []models.Action{models.ActionLimitApproaching, models.ActionLimitReached} {
-			if noted := f.recorded(t, c, action); len(noted) != 1 || noted[0].ActorKind != models.ActorSystem {
+		for _, action := range []record.Action{record.ActionLimitApproaching, record.ActionLimitReached} {
+			if noted := f.recorded(t, c, action); len(noted) != 1 || noted[0].ActorKind != record.ActorSystem {
 				t.Errorf("%s: recorded %+v", action, noted)
 			}
 		}
@@ -563,7 +564,7 @@ func TestLimitsRefuseTokens(t *testing.T) {
 		expect(models.EndLimitPerMonth, check(secret))
 		must(t, errOf(f.Keys.Restrict(ctx, c.ID, limited.ID, "", models.Restrictions{}, "", c.actor)))
 		expect("", check(secret))
-		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 10}, models.Operator())))
+		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 10}, record.Operator())))
 		expect(models.EndLimitPerMonth, check(free))
 	})
 }
@@ -723,9 +724,9 @@ func TestEndCall(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		agent := f.agent(t, c)
 		for _, by := range []struct {
-			actor  models.Actor
+			actor  record.Actor
 			reason models.EndReason
-		}{{c.actor, models.EndedInPortal}, {models.Operator(), models.EndedByOperator}} {
+		}{{c.actor, models.EndedInPortal}, {record.Operator(), models.EndedByOperator}} {
 			key, _ := f.key(t, c)
 			call := f.openReported(t, agent, key)
 			id := f.listed(t, c, 1)[0].ID
@@ -735,7 +736,7 @@ func TestEndCall(t *testing.T) {
 			f.expectReason(t, c, key, by.reason)
 			must(t, errOf(f.Calls.End(ctx, c.ID, id, by.actor))) // it has ended
 		}
-		if ended := f.recorded(t, c, models.ActionCallEnded); len(ended) != 2 {
+		if ended := f.recorded(t, c, record.ActionCallEnded); len(ended) != 2 {
 			t.Errorf("recorded %+v", ended)
 		}
 	})
@@ -782,11 +783,11 @@ func BenchmarkRound(b *testing.B) {
 			f.Store = modelstest.Open(b, databaseURL, models.Options{LiveKit: server.Portal(), Timeout: models.Timeout})
 			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
 			must(b, errOf(f.db.NewInsert().Model(&account).Exec(ctx)))
-			agent := modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, models.Operator()))(b)
+			agent := modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, record.Operator()))(b)
 			var calls []models.Call
 			var keys []models.Key
 			for range 100 {
-				key, _, err := f.Keys.Generate(ctx, account.ID, models.NewKey{Label: newID().String(), FormID: newID()}, models.Operator())
+				key, _, err := f.Keys.Generate(ctx, account.ID, models.NewKey{Label: newID().String(), FormID: newID()}, record.Operator())
 				must(b, err)
 				keys = append(keys, key)
 				for range 1000 {
@@ -837,10 +838,10 @@ func BenchmarkEndBesideManyRooms(b *testing.B) {
 			customer := func() models.Agent {
 				account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
 				must(b, errOf(f.db.NewInsert().Model(&account).Exec(ctx)))
-				return modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, models.Operator()))(b)
+				return modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, record.Operator()))(b)
 			}
 			key := func(agent models.Agent) models.Key {
-				key, _, err := f.Keys.Generate(ctx, agent.AccountID, models.NewKey{Label: newID().String(), FormID: newID()}, models.Operator())
+				key, _, err := f.Keys.Generate(ctx, agent.AccountID, models.NewKey{Label: newID().String(), FormID: newID()}, record.Operator())
 				must(b, err)
 				return key
 			}
@@ -867,7 +868,7 @@ func BenchmarkEndBesideManyRooms(b *testing.B) {
 			for b.Loop() {
 				time.Sleep(time.Duration(n%7) * time.Second) // anywhere in a round
 				began := time.Now()
-				for errOf(f.Keys.Revoke(ctx, one.AccountID, keys[n].ID, "", models.Operator())) != nil {
+				for errOf(f.Keys.Revoke(ctx, one.AccountID, keys[n].ID, "", record.Operator())) != nil {
 					refused++
 				}
 				for !server.Ended(ends[n].Name) && time.Since(began) < time.Minute {

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 )
@@ -60,7 +61,7 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
 			return err
 		}
-		return recordActivity(ctx, tx, Operator(), user.activity(ActionSecondFactorReset))
+		return record.Add(ctx, tx, record.Operator(), user.activity(record.ActionSecondFactorReset))
 	})
 }
 
@@ -70,7 +71,7 @@ var factorTables = []string{"authenticators", "recovery_codes", "passkeys"}
 // authorize returns the user of a session if the session may change the password and the email: if
 // the password is right or, for a user without one to use, if the sign-in is fresh. In its
 // transaction, the caller must check that the user's hash is still the same.
-func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
+func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor record.Actor) (User, error) {
 	if !session.NoPassword {
 		return c.passwords.verifyCurrent(ctx, session, password, actor)
 	}
@@ -105,8 +106,8 @@ func checkFactorLeft(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 
 // factorChanged records a change of the factors of a session's user and ends the user's other
 // sessions (OWASP ASVS 5.0, 7.4.3).
-func factorChanged(ctx context.Context, tx db.Tx, session Session, actor Actor, action Action) error {
-	err := recordActivity(ctx, tx, actor, Activity{AccountID: session.AccountID, Action: action, SubjectID: &session.UserID, Label: session.Email})
+func factorChanged(ctx context.Context, tx db.Tx, session Session, actor record.Actor, action record.Action) error {
+	err := record.Add(ctx, tx, actor, record.Activity{AccountID: session.AccountID, Action: action, SubjectID: &session.UserID, Label: session.Email})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -38,7 +39,7 @@ type emailChange struct {
 // The errors for the password are those of [Credentials.ChangePassword], but a user without a
 // password needs none. If the email is malformed, is the current one, in any letter case, or makes
 // the password too easy to guess, the error is an [*value.InvalidError] for the field "email".
-func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, password, email string, actor Actor) error {
+func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, password, email string, actor record.Actor) error {
 	email, invalid := value.CleanEmail(email)
 	if invalid == nil && bytes.Equal(value.HashEmail(email), value.HashEmail(session.Email)) {
 		invalid = &value.InvalidError{Field: "email", Message: "This is already your email."}
@@ -59,14 +60,14 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 			return err
 		}
 		earlier := tx.NewSelect().Model((*emailChange)(nil)).Column("mail_id").Where("user_id = ?", user.ID)
-		if err := discardMails(ctx, tx, "mail.id IN (?)", earlier); err != nil {
+		if err := record.DiscardMails(ctx, tx, "mail.id IN (?)", earlier); err != nil {
 			return err
 		}
 		if err := tx.DeleteOf(ctx, user.ID, emailChanges.table); err != nil {
 			return err
 		}
-		mails := []Mail{{Kind: MailEmailConfirmation, AccountID: &user.AccountID, Recipient: email}}
-		queued, err := queueMails(ctx, tx, mails)
+		mails := []record.Mail{{Kind: record.MailEmailConfirmation, AccountID: &user.AccountID, Recipient: email}}
+		queued, err := record.QueueMails(ctx, tx, mails)
 		if err != nil || !queued {
 			return err
 		}
@@ -106,8 +107,8 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 		if err != nil {
 			return "", value.NoRows(err, value.ErrNoEmailChange)
 		}
-		mails := []Mail{{Kind: MailEmailConfirmation, AccountID: &session.AccountID, Recipient: change.Email}}
-		if sent, err = queueMails(ctx, tx, mails); err != nil || !sent {
+		mails := []record.Mail{{Kind: record.MailEmailConfirmation, AccountID: &session.AccountID, Recipient: change.Email}}
+		if sent, err = record.QueueMails(ctx, tx, mails); err != nil || !sent {
 			return change.Email, err
 		}
 		_, err = tx.NewUpdate().Model((*emailChange)(nil)).
@@ -121,7 +122,7 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 // createEmailChangeLink returns the token of the link in a queued mail, which replaces that of an
 // earlier attempt. If the request has ended or a user has the email and proved it, the token is
 // empty.
-func createEmailChangeLink(ctx context.Context, tx db.Tx, mail Mail) (token string, err error) {
+func createEmailChangeLink(ctx context.Context, tx db.Tx, mail record.Mail) (token string, err error) {
 	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", value.StoredHash(mail.Recipient))
 	token = value.NewToken()
 	changed, err := value.Affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", value.HashToken(token)).
@@ -161,7 +162,7 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 			return err
 		}
 		now := tx.Now()
-		return replaceEmail(ctx, tx, user.ID, email, &now, UserActor(user.ID, address))
+		return replaceEmail(ctx, tx, user.ID, email, &now, record.UserActor(user.ID, address))
 	})
 	return email, c.unlessTaken(ctx, email, err)
 }
@@ -189,7 +190,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 			return err
 		}
 		now := tx.Now()
-		return replaceEmail(ctx, tx, user.ID, email, &now, Operator())
+		return replaceEmail(ctx, tx, user.ID, email, &now, record.Operator())
 	})
 	return c.unlessTaken(ctx, email, err)
 }
@@ -197,7 +198,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 // replaceEmail stores the new email of a user whose row is locked, ends the known browsers and the
 // links that were sent to an email of the user, and records the activity. If provenAt is nil,
 // nobody has proved the email. The error may be [value.ErrEmailTaken].
-func replaceEmail(ctx context.Context, tx db.Tx, userID uuid.UUID, email string, provenAt *time.Time, actor Actor) error {
+func replaceEmail(ctx context.Context, tx db.Tx, userID uuid.UUID, email string, provenAt *time.Time, actor record.Actor) error {
 	user, err := findUser(ctx, tx, "u.id = ?", userID)
 	if err != nil {
 		return err
@@ -218,8 +219,8 @@ func replaceEmail(ctx context.Context, tx db.Tx, userID uuid.UUID, email string,
 	if err := tx.DeleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{
-		AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &userID, Label: email, FormerLabel: user.Email,
+	return record.Add(ctx, tx, actor, record.Activity{
+		AccountID: user.AccountID, Action: record.ActionEmailChanged, SubjectID: &userID, Label: email, FormerLabel: user.Email,
 	})
 }
 
@@ -241,7 +242,7 @@ func freeEmail(ctx context.Context, tx db.Tx, email string, except uuid.UUID) er
 		return err
 	}
 	// The activity must not show the other account who has proved the email.
-	return replaceEmail(ctx, tx, user.ID, "user-"+hex.EncodeToString(value.Random(8))+value.UnprovenDomain, nil, visitorActor(""))
+	return replaceEmail(ctx, tx, user.ID, "user-"+hex.EncodeToString(value.Random(8))+value.UnprovenDomain, nil, record.VisitorActor(""))
 }
 
 // unlessTaken returns [value.ErrEmailTaken] in place of the error of a change if a user has the email:

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -22,7 +23,7 @@ func (f *fixture) emailToken(t *testing.T, session models.Session, c customer, e
 		mail, token, err := f.Outbox.Claim(t.Context())
 		must(t, err)
 		must(t, f.Outbox.Sent(t.Context(), mail))
-		if mail.Kind == models.MailEmailConfirmation && mail.Recipient == email {
+		if mail.Kind == record.MailEmailConfirmation && mail.Recipient == email {
 			return token
 		}
 	}
@@ -87,7 +88,7 @@ func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 		}
 		signIn(t, f.Store, email, password, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrWrongCredentials)
-		changed := f.recorded(t, c, models.ActionEmailChanged)
+		changed := f.recorded(t, c, record.ActionEmailChanged)
 		if len(changed) != 1 || changed[0].ActorName != email || changed[0].Label != email || changed[0].FormerLabel != c.user.Email {
 			t.Errorf("recorded %+v", changed)
 		}
@@ -96,7 +97,7 @@ func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 		}
 		then := email + " (then " + c.user.Email + ")"
 		var names []string
-		for _, signedIn := range f.recorded(t, c, models.ActionSignedIn) {
+		for _, signedIn := range f.recorded(t, c, record.ActionSignedIn) {
 			names = append(names, signedIn.NamedActor())
 		}
 		if !slices.Equal(names, []string{then}) {
@@ -217,7 +218,7 @@ func TestStrangersLeaveMailsForTheOwnerOfAnEmail(t *testing.T) {
 			request()
 		}
 		f.checkCount(t, 1, "SELECT count(*) FROM outbox")
-		f.checkCount(t, 1, "SELECT count(*) FROM recent_mails WHERE kind = ?", models.MailEmailConfirmation)
+		f.checkCount(t, 1, "SELECT count(*) FROM recent_mails WHERE kind = ?", record.MailEmailConfirmation)
 		for range 6 {
 			mail, _, err := f.Outbox.Claim(t.Context())
 			if err == nil {
@@ -225,7 +226,7 @@ func TestStrangersLeaveMailsForTheOwnerOfAnEmail(t *testing.T) {
 			}
 			request()
 		}
-		f.checkCount(t, 3, "SELECT count(*) FROM recent_mails WHERE kind = ?", models.MailEmailConfirmation)
+		f.checkCount(t, 3, "SELECT count(*) FROM recent_mails WHERE kind = ?", record.MailEmailConfirmation)
 		f.exec(t, "DELETE FROM outbox")
 		must(t, f.changeEmail(t, f.signedIn(t, owner), owner, email))
 	})

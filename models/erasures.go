@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"regexp"
 	"slices"
@@ -63,7 +64,7 @@ func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
 
 // BeginUser begins the erasure of one of the account's users, who is removed if that has not
 // happened. The user's keys stay. The error may be [value.ErrUserNotFound] or [value.ErrLastOwner].
-func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) error {
 	return e.db.InTx(ctx, "erase user", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
@@ -356,11 +357,11 @@ func (e *Erasures) finishUser(ctx context.Context, row erasure) error {
 	if err := e.replaceNames(ctx, row.AccountID, texts); err != nil {
 		return err
 	}
-	_, err = e.db.NewUpdate().Model((*activityRepeat)(nil)).Set("address = ''").Where("account_id = ? AND user_id = ?", row.AccountID, row.ID).Exec(ctx)
+	_, err = e.db.NewUpdate().Model((*record.ActivityRepeat)(nil)).Set("address = ''").Where("account_id = ? AND user_id = ?", row.AccountID, row.ID).Exec(ctx)
 	if err != nil {
 		return err
 	}
-	err = rewrite(ctx, e.db, row.AccountID, func(a *Activity) bool {
+	err = rewrite(ctx, e.db, row.AccountID, func(a *record.Activity) bool {
 		before := *a
 		*a = eraseFrom(before, row.ID, texts)
 		return *a != before
@@ -509,14 +510,14 @@ func emailsOfUser(ctx context.Context, tx db.Tx, user User) (emails []string, er
 }
 
 // browsers are the actions whose label is the browser, the passkey or the device of the actor.
-var browsers = []Action{
-	ActionSignedOut, ActionSessionRevoked, ActionPasskeyAdded, ActionPasskeyRemoved,
+var browsers = []record.Action{
+	record.ActionSignedOut, record.ActionSessionRevoked, record.ActionPasskeyAdded, record.ActionPasskeyRemoved,
 }
 
 // eraseFrom returns an activity without a user's emails, addresses and browsers.
-func eraseFrom(a Activity, userID uuid.UUID, emails emailsInText) Activity {
+func eraseFrom(a record.Activity, userID uuid.UUID, emails emailsInText) record.Activity {
 	acted := a.ActorID != nil && *a.ActorID == userID
-	if acted || a.ActorKind == ActorVisitor && a.SubjectID != nil && *a.SubjectID == userID {
+	if acted || a.ActorKind == record.ActorVisitor && a.SubjectID != nil && *a.SubjectID == userID {
 		a.Address = ""
 	}
 	if acted && slices.Contains(browsers, a.Action) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (e *Erasures) replaceURL(ctx context.Context, endpoint Endpoint, emails ema
 		if err := tx.Update(ctx, &endpoint, "url"); err != nil || endpoint.DisabledAt != nil {
 			return err
 		}
-		return disable(ctx, tx, endpoint, system, "Its URL had the email of a user whose data were erased.")
+		return disable(ctx, tx, endpoint, record.System, "Its URL had the email of a user whose data were erased.")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 )
@@ -42,7 +43,7 @@ func (l leftovers) remember(s *models.Store) {
 // begin begins the erasure of the account.
 func (l leftovers) begin(t *testing.T, f *fixture) {
 	t.Helper()
-	must(t, f.Accounts.SetDisabled(t.Context(), l.ID, true, models.Operator()))
+	must(t, f.Accounts.SetDisabled(t.Context(), l.ID, true, record.Operator()))
 	must(t, f.Erasures.BeginAccount(t.Context(), l.ID))
 }
 

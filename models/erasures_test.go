@@ -16,6 +16,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 )
@@ -63,7 +64,7 @@ func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []strin
 	_, _ = f.SignIn.VerifyPassword(ctx, eve.Email, "a wrong password of hers", client)
 	signedIn := modelstest.Value(f.SignIn.Start(ctx, eve, client))(t)
 	session := modelstest.Value(f.Sessions.Find(ctx, signedIn.Token, client))(t)
-	actor := models.UserActor(eve.ID, evesAddress)
+	actor := record.UserActor(eve.ID, evesAddress)
 	f.passkey(t, session, actor)
 	must(t, f.Sessions.End(ctx, c.ID, session.ID, actor))
 	must(t, f.Credentials.ChangeEmail(ctx, eve.Email, "eve.new@example.org"))
@@ -75,7 +76,7 @@ func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []strin
 	must(t, f.Credentials.RequestPasswordReset(ctx, eve.Email, client))
 	f.outside(t, c, eve, key)
 	modelstest.Eventually(t, "the wrong password is recorded", func() bool {
-		return len(f.recorded(t, c, models.ActionSignInFailed)) > 0
+		return len(f.recorded(t, c, record.ActionSignInFailed)) > 0
 	})
 	return eve, []string{"eve@", "Eve@", "EVE.NEW", "eve.new", "Eve.New%40", evesAddress, "Eves browser"}
 }
@@ -85,12 +86,12 @@ func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []strin
 func (f *fixture) outside(t *testing.T, c customer, eve models.User, key models.Key) {
 	t.Helper()
 	endpoint := models.Endpoint{
-		ID: newID(), AccountID: c.ID, URL: "https://hooks.example/?to=Eve.New%40example.org&and=steve%40example.org", Groups: models.EventGroups,
+		ID: newID(), AccountID: c.ID, URL: "https://hooks.example/?to=Eve.New%40example.org&and=steve%40example.org", Groups: record.EventGroups,
 		CreatedAt: f.clock.Now(), Secret: []byte{}, KeyID: make([]byte, 8),
 	}
 	must(t, errOf(f.db.NewInsert().Model(&endpoint).Exec(t.Context())))
 	ofEve := f.activities(t, c)[0]
-	ofEve.ID, ofEve.ActorKind, ofEve.ActorID = newID(), models.ActorUser, &eve.ID
+	ofEve.ID, ofEve.ActorKind, ofEve.ActorID = newID(), record.ActorUser, &eve.ID
 	must(t, errOf(f.db.NewInsert().Model(&ofEve).Exec(t.Context())))
 	for id, response := range map[uuid.UUID]string{
 		ofEve.ID: `{"address":"` + evesAddress + `"}`, newID(): "Thanks, steve@example.org and eve@example.org!",
@@ -126,17 +127,17 @@ func TestUserIsErased(t *testing.T) {
 		if found := f.holds(t, traces); len(found) != len(traces) {
 			t.Errorf("before the erasure the database holds only %q", found)
 		}
-		checkError(t, "the last owner", f.Erasures.BeginUser(ctx, c.ID, c.user.ID, models.Operator()), value.ErrLastOwner)
-		checkError(t, "of another account", f.Erasures.BeginUser(ctx, other.ID, eve.ID, models.Operator()), value.ErrUserNotFound)
+		checkError(t, "the last owner", f.Erasures.BeginUser(ctx, c.ID, c.user.ID, record.Operator()), value.ErrLastOwner)
+		checkError(t, "of another account", f.Erasures.BeginUser(ctx, other.ID, eve.ID, record.Operator()), value.ErrUserNotFound)
 		checkError(t, "unknown", errOf(f.Erasures.FindUser(ctx, "nobody@example.org")), value.ErrUserNotFound)
 		kept := len(f.activities(t, c))
-		must(t, f.People.Remove(ctx, c.ID, eve.ID, models.Operator()))
+		must(t, f.People.Remove(ctx, c.ID, eve.ID, record.Operator()))
 		found := modelstest.Value(f.Erasures.FindUser(ctx, "EVE.new@example.org"))(t)
 		if found.ID != eve.ID {
 			t.Errorf("found %+v", found)
 		}
 		for range 2 { // the second one changes nothing
-			must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, models.Operator()))
+			must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, record.Operator()))
 			must(t, f.Erasures.Finish(ctx))
 			if found := f.holds(t, traces); found != nil {
 				t.Errorf("the database still holds %q", found)
@@ -175,7 +176,7 @@ func (f *fixture) checkOutside(t *testing.T, c customer, key models.Key) {
 	if endpoint.URL != "https://hooks.example/?to=Erased%20user&and=steve%40example.org" || endpoint.DisabledAt == nil {
 		t.Errorf("webhook %+v", endpoint)
 	}
-	if disabled := f.recorded(t, c, models.ActionWebhookDisabled); len(disabled) != 1 || disabled[0].Label != endpoint.URL {
+	if disabled := f.recorded(t, c, record.ActionWebhookDisabled); len(disabled) != 1 || disabled[0].Label != endpoint.URL {
 		t.Errorf("recorded %+v", disabled)
 	}
 	var responses []string
@@ -209,12 +210,12 @@ func TestAccountIsErased(t *testing.T) {
 		f.invite(t, c, "pending@example.org", models.RoleMember)
 		f.key(t, other)
 		checkError(t, "enabled", f.Erasures.BeginAccount(ctx, c.ID), value.ErrAccountEnabled)
-		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, record.Operator()))
 		before := f.activities(t, other)
 		must(t, f.Erasures.BeginAccount(ctx, c.ID))
 		for name, err := range map[string]error{
 			"find": errOf(f.Accounts.Find(ctx, c.ID)), "erase": f.Erasures.BeginAccount(ctx, c.ID),
-			"enable": f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()),
+			"enable": f.Accounts.SetDisabled(ctx, c.ID, false, record.Operator()),
 		} {
 			checkError(t, name, err, value.ErrAccountNotFound)
 		}
@@ -232,7 +233,7 @@ func TestAccountIsErased(t *testing.T) {
 		}
 		f.checkCount(t, 0, "SELECT count(*) FROM erasing")
 		// The platform may create the account again.
-		_, created, err := f.Accounts.Put(ctx, c.ID, "Acme", nil, nil, models.Operator())
+		_, created, err := f.Accounts.Put(ctx, c.ID, "Acme", nil, nil, record.Operator())
 		if err != nil || !created {
 			t.Errorf("created %t, %v", created, err)
 		}
@@ -243,10 +244,10 @@ func TestAccountIsErased(t *testing.T) {
 func TestErasureOfManyRowsIsResumed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		rows := make([]models.Activity, 2500)
+		rows := make([]record.Activity, 2500)
 		for i := range rows {
-			rows[i] = models.Activity{
-				ID: newID(), AccountID: c.ID, ActorKind: models.ActorUser, ActorID: &c.user.ID, Action: models.ActionSignedOut,
+			rows[i] = record.Activity{
+				ID: newID(), AccountID: c.ID, ActorKind: record.ActorUser, ActorID: &c.user.ID, Action: record.ActionSignedOut,
 				Label: "Eves browser", Address: evesAddress, At: f.clock.Now(), Count: 1,
 			}
 		}
@@ -254,8 +255,8 @@ func TestErasureOfManyRowsIsResumed(t *testing.T) {
 			must(t, errOf(f.db.NewInsert().Model(&batch).Exec(t.Context())))
 		}
 		f.owner(t, c)
-		must(t, f.Erasures.BeginUser(t.Context(), c.ID, c.user.ID, models.Operator()))
-		must(t, f.Accounts.SetDisabled(t.Context(), c.ID, true, models.Operator()))
+		must(t, f.Erasures.BeginUser(t.Context(), c.ID, c.user.ID, record.Operator()))
+		must(t, f.Accounts.SetDisabled(t.Context(), c.ID, true, record.Operator()))
 		must(t, f.Erasures.BeginAccount(t.Context(), c.ID))
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
@@ -327,7 +328,7 @@ func TestErasureKeepsWhatUsersWriteMeanwhile(t *testing.T) {
 	ctx, c := t.Context(), f.customer(t)
 	eve, _ := f.eve(t, c)
 	key, _ := f.generate(t, c, form("Key of eve.new@example.org"), c.actor)
-	must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, models.Operator()))
+	must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, record.Operator()))
 	other := modelstest.Value(f.db.BeginTx(ctx, nil))(t)
 	must(t, errOf(other.ExecContext(ctx, "UPDATE api_keys SET note = 'For eve.new@example.org and Bob' WHERE id = ?", key.ID)))
 	finished := make(chan error, 1)
@@ -367,9 +368,9 @@ func TestErasedTextIsInNoFile(t *testing.T) {
 	if found := contains(traces...); len(found) != len(traces) {
 		t.Errorf("before the erasure the files have only %q", found)
 	}
-	must(t, f.Accounts.SetDisabled(ctx, other.ID, true, models.Operator()))
+	must(t, f.Accounts.SetDisabled(ctx, other.ID, true, record.Operator()))
 	must(t, f.Erasures.BeginAccount(ctx, other.ID))
-	must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, models.Operator()))
+	must(t, f.Erasures.BeginUser(ctx, c.ID, eve.ID, record.Operator()))
 	must(t, f.Erasures.Finish(ctx))
 	if found := contains(traces...); found != nil {
 		t.Errorf("after the erasure the files have %q", found)

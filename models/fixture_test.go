@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -103,7 +104,7 @@ func (f *fixture) checkCount(t *testing.T, want int, query string, args ...any) 
 type customer struct {
 	models.Account
 	user  models.User
-	actor models.Actor
+	actor record.Actor
 }
 
 // customer creates an account with a user, whose password is [password]. Its hash has the cheapest
@@ -119,7 +120,7 @@ func (f *fixture) customer(t *testing.T) customer {
 	for _, model := range []any{&account, &user} {
 		must(t, errOf(f.db.NewInsert().Model(model).Exec(t.Context())))
 	}
-	return customer{Account: account, user: user, actor: models.UserActor(user.ID, "203.0.113.7")}
+	return customer{Account: account, user: user, actor: record.UserActor(user.ID, "203.0.113.7")}
 }
 
 // key generates a key of the customer and returns it and its value.
@@ -128,7 +129,7 @@ func (f *fixture) key(t *testing.T, c customer) (models.Key, string) {
 	return f.generate(t, c, form("production"), c.actor)
 }
 
-func (f *fixture) generate(t *testing.T, c customer, n models.NewKey, by models.Actor) (models.Key, string) {
+func (f *fixture) generate(t *testing.T, c customer, n models.NewKey, by record.Actor) (models.Key, string) {
 	t.Helper()
 	key, secret, err := f.Keys.Generate(t.Context(), c.ID, n, by)
 	must(t, err)
@@ -143,7 +144,7 @@ func (f *fixture) agent(t *testing.T, c customer) models.Agent {
 
 func (f *fixture) revoke(t *testing.T, key models.Key) {
 	t.Helper()
-	must(t, errOf(f.Keys.Revoke(t.Context(), key.AccountID, key.ID, "", models.Operator())))
+	must(t, errOf(f.Keys.Revoke(t.Context(), key.AccountID, key.ID, "", record.Operator())))
 }
 
 // before is a query hook that is called before each statement.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"sync"
 	"sync/atomic"
@@ -168,7 +169,7 @@ func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code"
 // record records a wrong password or code in the account's activity log. Because the response would
 // otherwise take longer for a known email, record works in the background. It records nothing about
 // a user who was removed meanwhile, whose data may have been erased.
-func (g *guesses) record(user User, actor Actor, action Action) {
+func (g *guesses) record(user User, actor record.Actor, action record.Action) {
 	g.background.Go(func() {
 		err := g.db.InTx(context.Background(), "record a wrong password or code", func(ctx context.Context, tx db.Tx) error {
 			if err := tx.LockAccountsTable(ctx, user.AccountID); err != nil {
@@ -181,7 +182,7 @@ func (g *guesses) record(user User, actor Actor, action Action) {
 			if err != nil {
 				return err
 			}
-			return recordActivity(ctx, tx, actor, user.activity(action))
+			return record.Add(ctx, tx, actor, user.activity(action))
 		})
 		if err != nil {
 			g.db.Logger.Error("background write failed", slog.Any("error", err))

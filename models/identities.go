@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -56,7 +57,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 			return SignedIn{}, err
 		}
 		if !connected {
-			if err := s.endOlder(ctx, tx, &user, UserActor(user.ID, client.Address)); err != nil {
+			if err := s.endOlder(ctx, tx, &user, record.UserActor(user.ID, client.Address)); err != nil {
 				return SignedIn{}, err
 			}
 		}
@@ -66,7 +67,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 			return SignedIn{}, err
 		}
 		if !connected {
-			return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+			return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, record.UserActor(user.ID, client.Address))
 		}
 		// If a disconnection runs at the same time, the second of the two sees the result
 		// of the first.
@@ -88,7 +89,7 @@ func (s *SignIn) KnowsIdentity(ctx context.Context, identity Identity) (bool, er
 
 // endOlder ends what lets others sign in as a user whose email a provider has verified: the
 // password, the sessions, the links, and what was set up before the user proved the email.
-func (s *SignIn) endOlder(ctx context.Context, tx db.Tx, user *User, actor Actor) error {
+func (s *SignIn) endOlder(ctx context.Context, tx db.Tx, user *User, actor record.Actor) error {
 	if err := value.DisabledIfWrong(lockVerified(ctx, tx, *user)); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func userOfIdentity(ctx context.Context, tx db.Tx, identity Identity, trustEmail
 // name of the provider. If they are connected already, it changes nothing. If the identity has
 // another user, or the user another identity of this issuer, the error is [value.ErrIdentityTaken]. If
 // the provider decides about accounts and does not give access to this one, it is [value.ErrNoAccess].
-func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
+func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor record.Actor) error {
 	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
@@ -144,7 +145,7 @@ func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, iden
 }
 
 // insertIdentity connects the identity to the user, whose row is locked.
-func insertIdentity(ctx context.Context, tx db.Tx, user User, identity Identity, provider string, actor Actor) error {
+func insertIdentity(ctx context.Context, tx db.Tx, user User, identity Identity, provider string, actor record.Actor) error {
 	identity.UserID, identity.CreatedAt = user.ID, tx.Now()
 	inserted, err := value.Affected(tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err != nil {
@@ -157,7 +158,7 @@ func insertIdentity(ctx context.Context, tx db.Tx, user User, identity Identity,
 		}
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{AccountID: user.AccountID, Action: ActionIdentityConnected, SubjectID: &user.ID, Label: provider})
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: user.AccountID, Action: record.ActionIdentityConnected, SubjectID: &user.ID, Label: provider})
 }
 
 func isConnected(ctx context.Context, tx db.Tx, identity Identity, user User) (bool, error) {
@@ -169,7 +170,7 @@ func isConnected(ctx context.Context, tx db.Tx, identity Identity, user User) (b
 // other sessions, and records the activity with the name of the provider. If there is no such
 // identity, it changes nothing. If the user could not sign in any more, the error is
 // [value.ErrOnlySignIn], and if the provider decides about the user's access, [value.ErrOnlyByProvider].
-func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
+func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor record.Actor) error {
 	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
@@ -187,8 +188,8 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 		if err := c.passwords.checkSignIn(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		err = recordActivity(ctx, tx, actor, Activity{
-			AccountID: user.AccountID, Action: ActionIdentityDisconnected, SubjectID: &user.ID, Label: provider,
+		err = record.Add(ctx, tx, actor, record.Activity{
+			AccountID: user.AccountID, Action: record.ActionIdentityDisconnected, SubjectID: &user.ID, Label: provider,
 		})
 		if err != nil {
 			return err

@@ -7,15 +7,16 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
 // mailedToken claims the next mail, which must be an invitation, and returns it and its token.
-func (f *fixture) mailedToken(t *testing.T) (models.Mail, string) {
+func (f *fixture) mailedToken(t *testing.T) (record.Mail, string) {
 	t.Helper()
 	mail, token, err := f.Outbox.Claim(t.Context())
 	must(t, err)
-	if mail.Kind != models.ActionInvitationCreated || token == "" {
+	if mail.Kind != record.ActionInvitationCreated || token == "" {
 		t.Fatalf("%+v", mail)
 	}
 	return mail, token

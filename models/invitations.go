@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 
@@ -32,7 +33,7 @@ type Invitations struct {
 //
 // The error may be an [*value.InvalidError] for the field "email" or "role", [value.ErrEmailTaken],
 // [value.ErrEmailInvited], [value.ErrInvitationLimit] or [value.ErrNotOwner].
-func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email string, role Role, actor Actor) (Invitation, string, error) {
+func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email string, role Role, actor record.Actor) (Invitation, string, error) {
 	email, err := value.CleanEmail(email)
 	if err != nil {
 		return Invitation{}, "", err
@@ -45,7 +46,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 		ID: value.NewID(), AccountID: accountID, Email: email, EmailHash: value.HashEmail(email), Role: role,
 		TokenHash: value.HashToken(token), CreatedAt: now, ExpiresAt: now.Add(invitationLife),
 	}
-	if actor.Kind == ActorUser {
+	if actor.Kind == record.ActorUser {
 		invitation.InviterID = &actor.ID
 	}
 	err = i.db.InTx(ctx, "create invitation", func(ctx context.Context, tx db.Tx) error {
@@ -58,8 +59,8 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 		if err := tx.Insert(ctx, &invitation); err != nil {
 			return err
 		}
-		activity := Activity{ID: newActivityID(tx), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
-		if err := recordActivity(ctx, tx, actor, activity); err != nil {
+		activity := record.Activity{ID: record.NewActivityID(tx), AccountID: accountID, Action: record.ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
+		if err := record.Add(ctx, tx, actor, activity); err != nil {
 			return err
 		}
 		if invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID); err != nil || invitation.Mailed {
@@ -75,7 +76,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 
 // checkNewInvitation returns an error unless the actor may invite this email now. If an invitation
 // for the email has expired, checkNewInvitation deletes it.
-func checkNewInvitation(ctx context.Context, tx db.Tx, n Invitation, actor Actor) error {
+func checkNewInvitation(ctx context.Context, tx db.Tx, n Invitation, actor record.Actor) error {
 	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invit
 // Renew gives one of the account's pending invitations a new link and a new expiry, and returns it
 // and the token as [Invitations.Create] does. Older links of the invitation end. The error may be
 // [value.ErrInvitationNotFound] or [value.ErrNotOwner].
-func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor Actor) (invitation Invitation, token string, err error) {
+func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (invitation Invitation, token string, err error) {
 	token = value.NewToken()
 	invitation, err = db.InTx(ctx, i.db, "renew invitation", func(ctx context.Context, tx db.Tx) (invitation Invitation, err error) {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
@@ -132,15 +133,15 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 		if err != nil {
 			return invitation, value.NoRows(err, value.ErrInvitationNotFound)
 		}
-		if actor.Kind == ActorUser {
+		if actor.Kind == record.ActorUser {
 			invitation.InviterID = &actor.ID
 		}
 		invitation.TokenHash, invitation.MailTokenHash, invitation.ExpiresAt = value.HashToken(token), nil, now.Add(invitationLife)
 		if err := tx.Update(ctx, &invitation, "inviter_id", "token_hash", "mail_token_hash", "expires_at"); err != nil {
 			return invitation, err
 		}
-		activity := Activity{ID: newActivityID(tx), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &id, Label: invitation.Email}
-		if err := recordActivity(ctx, tx, actor, activity); err != nil {
+		activity := record.Activity{ID: record.NewActivityID(tx), AccountID: accountID, Action: record.ActionInvitationCreated, SubjectID: &id, Label: invitation.Email}
+		if err := record.Add(ctx, tx, actor, activity); err != nil {
 			return invitation, err
 		}
 		invitation.CreatedAt = now // of the mail, for its limits
@@ -152,7 +153,7 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 
 // Cancel deletes one of the account's pending invitations, returns it and records the activity. The
 // error may be [value.ErrInvitationNotFound] or [value.ErrNotOwner].
-func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
+func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (Invitation, error) {
 	return db.InTx(ctx, i.db, "cancel invitation", func(ctx context.Context, tx db.Tx) (invitation Invitation, err error) {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return invitation, err
@@ -160,10 +161,10 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
 			return invitation, err
 		}
-		created := tx.NewSelect().Model((*Activity)(nil)).Column("id").
-			Where("activity.account_id = ? AND activity.subject_id = ? AND activity.action = ?", accountID, id, ActionInvitationCreated)
-		err = discardMails(ctx, tx, "mail.account_id = ? AND mail.kind = ? AND mail.activity_id IN (?)",
-			accountID, ActionInvitationCreated, created)
+		created := tx.NewSelect().Model((*record.Activity)(nil)).Column("id").
+			Where("activity.account_id = ? AND activity.subject_id = ? AND activity.action = ?", accountID, id, record.ActionInvitationCreated)
+		err = record.DiscardMails(ctx, tx, "mail.account_id = ? AND mail.kind = ? AND mail.activity_id IN (?)",
+			accountID, record.ActionInvitationCreated, created)
 		if err != nil {
 			return invitation, err
 		}
@@ -172,8 +173,8 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 		if err != nil {
 			return invitation, value.NoRows(err, value.ErrInvitationNotFound)
 		}
-		return invitation, recordActivity(ctx, tx, actor, Activity{
-			AccountID: accountID, Action: ActionInvitationCancelled, SubjectID: &id, Label: invitation.Email,
+		return invitation, record.Add(ctx, tx, actor, record.Activity{
+			AccountID: accountID, Action: record.ActionInvitationCancelled, SubjectID: &id, Label: invitation.Email,
 		})
 	})
 }
@@ -218,22 +219,22 @@ func queueInvitation(ctx context.Context, tx db.Tx, n Invitation, activityID uui
 	if !tx.DB.Mails {
 		return false, nil
 	}
-	sent, err := tx.NewSelect().Model((*recentMail)(nil)).
-		Where("account_id = ? AND kind = ? AND at > ?", n.AccountID, ActionInvitationCreated, n.CreatedAt.Add(-recentMailWindow)).Count(ctx)
+	sent, err := tx.NewSelect().Model((*record.RecentMail)(nil)).
+		Where("account_id = ? AND kind = ? AND at > ?", n.AccountID, record.ActionInvitationCreated, n.CreatedAt.Add(-record.RecentMailWindow)).Count(ctx)
 	if err != nil || sent >= maxInvitationMails {
 		return false, err
 	}
-	return queueMails(ctx, tx, []Mail{{
-		Kind: ActionInvitationCreated, AccountID: &n.AccountID, ActivityID: &activityID, Recipient: n.Email,
+	return record.QueueMails(ctx, tx, []record.Mail{{
+		Kind: record.ActionInvitationCreated, AccountID: &n.AccountID, ActivityID: &activityID, Recipient: n.Email,
 	}})
 }
 
 // createInvitationLink gives the invitation of a queued mail a second token, which replaces that of
 // an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended,
 // the token is empty.
-func createInvitationLink(ctx context.Context, tx db.Tx, mail *Mail) (token string, err error) {
+func createInvitationLink(ctx context.Context, tx db.Tx, mail *record.Mail) (token string, err error) {
 	token = value.NewToken()
-	subject := tx.NewSelect().Model((*Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
+	subject := tx.NewSelect().Model((*record.Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
 	var invitation Invitation
 	err = tx.NewUpdate().Model(&invitation).Set("mail_token_hash = ?", value.HashToken(token)).
 		Where("id = (?)", subject).Where("expires_at > ?", tx.Now()).Returning("role, expires_at").Scan(ctx)
@@ -287,7 +288,7 @@ func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, iden
 			return SignedIn{}, err
 		}
 		user := signedIn.User
-		return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+		return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, record.UserActor(user.ID, client.Address))
 	})
 }
 
@@ -338,8 +339,8 @@ func (i *Invitations) join(ctx context.Context, tx db.Tx, token, passwordHash st
 	if err != nil {
 		return SignedIn{}, err
 	}
-	actor := UserActor(user.ID, client.Address)
-	err = recordActivity(ctx, tx, actor, user.activity(ActionInvitationAccepted))
+	actor := record.UserActor(user.ID, client.Address)
+	err = record.Add(ctx, tx, actor, user.activity(record.ActionInvitationAccepted))
 	if err != nil {
 		return SignedIn{}, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -82,10 +83,10 @@ func TestInvitationAddsOneUser(t *testing.T) {
 		}
 		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), value.ErrInvitationInvalid)
 		for i, want := range []struct {
-			action models.Action
+			action record.Action
 			actor  string
 		}{
-			{models.ActionSignedIn, email}, {models.ActionInvitationAccepted, email}, {models.ActionInvitationCreated, c.user.Email},
+			{record.ActionSignedIn, email}, {record.ActionInvitationAccepted, email}, {record.ActionInvitationCreated, c.user.Email},
 		} {
 			if got := f.activities(t, c)[i]; got.Action != want.action || got.ActorName != want.actor {
 				t.Errorf("activity %d is %s by %s, want %v", i, got.Action, got.ActorName, want)
@@ -134,11 +135,11 @@ func TestInvitationEndsWithTheRightsOfItsInviter(t *testing.T) {
 			"disabled": func(u models.User) error { return f.People.SetDisabled(t.Context(), u.Email, true) },
 		} {
 			inviter := f.member(t, c, models.RoleOwner)
-			_, token, err := f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, models.UserActor(inviter.ID, ""))
+			_, token, err := f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, record.UserActor(inviter.ID, ""))
 			must(t, err)
 			must(t, end(inviter))
 			checkError(t, how, errOf(f.Invitations.Find(t.Context(), token)), value.ErrInvitationInvalid)
-			_, _, err = f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, models.UserActor(inviter.ID, ""))
+			_, _, err = f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, record.UserActor(inviter.ID, ""))
 			checkError(t, how+", another one", err, value.ErrNotOwner)
 		}
 	})
@@ -147,7 +148,7 @@ func TestInvitationEndsWithTheRightsOfItsInviter(t *testing.T) {
 func TestInvitationsAreRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		create := func(email string, role models.Role, actor models.Actor) error {
+		create := func(email string, role models.Role, actor record.Actor) error {
 			_, _, err := f.Invitations.Create(t.Context(), c.ID, email, role, actor)
 			return err
 		}
@@ -159,8 +160,8 @@ func TestInvitationsAreRefused(t *testing.T) {
 		checkInvalid(t, "not an email", create("eve", models.RoleMember, c.actor), "email")
 		checkInvalid(t, "no role", create(newEmail(), "admin", c.actor), "role")
 		checkInvalid(t, "user of this account", create(member.Email, models.RoleMember, c.actor), "email")
-		for who, actor := range map[string]models.Actor{
-			"a member": models.UserActor(member.ID, ""), "an owner of another account": other.actor, "a visitor": {Kind: models.ActorVisitor},
+		for who, actor := range map[string]record.Actor{
+			"a member": record.UserActor(member.ID, ""), "an owner of another account": other.actor, "a visitor": {Kind: record.ActorVisitor},
 		} {
 			checkError(t, who, create(newEmail(), models.RoleMember, actor), value.ErrNotOwner)
 		}
@@ -184,7 +185,7 @@ func TestInvitationOfAPersonWhoBecameAUser(t *testing.T) {
 
 		added := newEmail()
 		_, token = f.invite(t, c, added, models.RoleMember)
-		must(t, errOf(f.People.Add(t.Context(), c.ID, models.NewUser{Email: added, Role: models.RoleMember}, models.Operator())))
+		must(t, errOf(f.People.Add(t.Context(), c.ID, models.NewUser{Email: added, Role: models.RoleMember}, record.Operator())))
 		checkError(t, "added by an operator", accept(t.Context(), f.Store, token, password), value.ErrInvitationInvalid)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -30,7 +31,7 @@ type Key struct {
 	ReplacesID *uuid.UUID // the key that this one replaces in a rotation
 	CreatedBy  *uuid.UUID // the user who generated the key; nil for operators
 
-	Leak Leak `bun:"embed:leak_"` // zero unless the key was reported as leaked
+	Leak record.Leak `bun:"embed:leak_"` // zero unless the key was reported as leaked
 
 	ExpiresAt *time.Time    // nil: never
 	Lifetime  time.Duration `bun:",nullzero"` // the time until ExpiresAt when it was last set

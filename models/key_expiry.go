@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -19,8 +20,8 @@ type KeyExpiry int
 // The activities about the expiry of a key that are recorded.
 const (
 	ExpiryUnrecorded KeyExpiry = iota
-	ExpiryAnnounced            // [ActionKeyExpiring]
-	ExpiryRecorded             // [ActionKeyExpired], the last one
+	ExpiryAnnounced            // [record.ActionKeyExpiring]
+	ExpiryRecorded             // [record.ActionKeyExpired], the last one
 )
 
 const (
@@ -119,9 +120,9 @@ func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID, expiredBy time
 			}
 			continue
 		}
-		action, state := ActionKeyExpiring, ExpiryAnnounced
+		action, state := record.ActionKeyExpiring, ExpiryAnnounced
 		if !key.ExpiresAt.After(expiredBy) {
-			action, state = ActionKeyExpired, ExpiryRecorded
+			action, state = record.ActionKeyExpired, ExpiryRecorded
 		}
 		if key.ExpiryRecorded >= state || state == ExpiryAnnounced && key.ExpiresAt.After(tx.Now().Add(firstWarning)) {
 			continue
@@ -130,7 +131,7 @@ func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID, expiredBy time
 		if err := tx.Update(ctx, &key, "expiry_recorded"); err != nil {
 			return err
 		}
-		err := recordActivity(ctx, tx, system, Activity{
+		err := record.Add(ctx, tx, record.System, record.Activity{
 			AccountID: key.AccountID, Action: action, SubjectID: &key.ID, Label: key.Label, Detail: expiryText(key.ExpiresAt),
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -19,15 +20,15 @@ func TestExpiryIsRecordedOnce(t *testing.T) {
 			key, _ := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(life)}), c.actor)
 			return key
 		}
-		expect := func(step string, key models.Key, want ...models.Action) {
+		expect := func(step string, key models.Key, want ...record.Action) {
 			t.Helper()
-			var got []models.Action
-			for _, action := range []models.Action{models.ActionKeyExpiring, models.ActionKeyExpired} {
+			var got []record.Action
+			for _, action := range []record.Action{record.ActionKeyExpiring, record.ActionKeyExpired} {
 				for _, activity := range f.recorded(t, c, action) {
 					if *activity.SubjectID == key.ID {
 						got = append(got, action)
 					}
-					if activity.ActorKind != models.ActorSystem || activity.Label == "" || activity.Detail == "" {
+					if activity.ActorKind != record.ActorSystem || activity.Label == "" || activity.Detail == "" {
 						t.Errorf("%s: recorded %+v", step, activity)
 					}
 				}
@@ -51,28 +52,28 @@ func TestExpiryIsRecordedOnce(t *testing.T) {
 		}
 		f.clock.Advance(time.Hour + 10*time.Second)
 		round()
-		expect("after an hour", hours, models.ActionKeyExpired)
+		expect("after an hour", hours, record.ActionKeyExpired)
 		expect("after an hour", days)
 		f.clock.Advance(2 * value.Day)
 		round()
-		expect("a day before", days, models.ActionKeyExpiring)
+		expect("a day before", days, record.ActionKeyExpiring)
 		f.clock.Advance(22 * value.Day)
 		round()
-		expect("after the expiry", days, models.ActionKeyExpiring, models.ActionKeyExpired)
-		expect("a week before", long, models.ActionKeyExpiring)
-		expect("a week before", extended, models.ActionKeyExpiring)
+		expect("after the expiry", days, record.ActionKeyExpiring, record.ActionKeyExpired)
+		expect("a week before", long, record.ActionKeyExpiring)
+		expect("a week before", extended, record.ActionKeyExpiring)
 		f.revoke(t, revoked)
 		f.exec(t, "UPDATE api_keys SET expires_at = ?, expiry_recorded = 0 WHERE id = ?", f.clock.Now().Add(20*value.Day), extended.ID)
 		f.clock.Advance(7 * value.Day)
 		round()
 		round()
-		expect("at the end", long, models.ActionKeyExpiring, models.ActionKeyExpired)
-		expect("at the end", revoked, models.ActionKeyExpiring)
-		expect("at the end", extended, models.ActionKeyExpiring)
+		expect("at the end", long, record.ActionKeyExpiring, record.ActionKeyExpired)
+		expect("at the end", revoked, record.ActionKeyExpiring)
+		expect("at the end", extended, record.ActionKeyExpiring)
 		expect("at the end", free)
 		f.clock.Advance(6 * value.Day)
 		round()
-		expect("with a later expiry", extended, models.ActionKeyExpiring, models.ActionKeyExpiring)
+		expect("with a later expiry", extended, record.ActionKeyExpiring, record.ActionKeyExpiring)
 	})
 }
 

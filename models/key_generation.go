@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -35,7 +36,7 @@ type NewKey struct {
 // "networks" or "note", those of [value.CheckLimits] and [Keys.CheckTrust], or several joined, a
 // [*RepeatedFormError], [value.ErrKeyLimit] or, for the key to replace, [value.ErrKeyNotFound],
 // [value.ErrKeyAlreadyRevoked] or [value.ErrKeyWithoutSecret].
-func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
+func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor record.Actor) (Key, string, error) {
 	label, invalidLabel := value.CleanName("label", "Label", n.Label)
 	note, invalidNote := value.CleanNote("note", "Note", n.Note)
 	key := Key{
@@ -55,7 +56,7 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 	if n.Replaces != uuid.Nil {
 		key.ReplacesID = &n.Replaces
 	}
-	if actor.Kind == ActorUser {
+	if actor.Kind == record.ActorUser {
 		key.CreatedBy = &actor.ID
 	}
 	err := k.db.InTx(ctx, "generate API key", func(ctx context.Context, tx db.Tx) error {
@@ -78,7 +79,7 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 
 // insertKey inserts a key and records the activity. If the id is taken, the error is
 // [value.ErrKeyIDTaken].
-func insertKey(ctx context.Context, tx db.Tx, key Key, actor Actor) error {
+func insertKey(ctx context.Context, tx db.Tx, key Key, actor record.Actor) error {
 	result, err := tx.NewInsert().Model(&key).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	if err := value.UnlessAffected(result, err, value.ErrKeyIDTaken); err != nil {
 		return err
@@ -87,8 +88,8 @@ func insertKey(ctx context.Context, tx db.Tx, key Key, actor Actor) error {
 	if err != nil {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{
-		AccountID: key.AccountID, Action: ActionKeyGenerated, SubjectID: &key.ID, Label: key.Label, Detail: detail,
+	return record.Add(ctx, tx, actor, record.Activity{
+		AccountID: key.AccountID, Action: record.ActionKeyGenerated, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
 }
 

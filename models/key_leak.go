@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -23,7 +24,7 @@ const leakBatch = 100
 // Each key has a transaction of its own, and each transaction and each look-up the time limit of
 // the database. With an error come the outcomes of the texts before it: those keys stay revoked,
 // and the report can be repeated.
-func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter LeakReporter, address string) ([]LeakOutcome, error) {
+func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter record.LeakReporter, address string) ([]LeakOutcome, error) {
 	outcomes := make([]LeakOutcome, 0, len(texts))
 	for batch := range slices.Chunk(texts, leakBatch) {
 		known, err := k.findLeaked(ctx, batch)
@@ -35,12 +36,12 @@ func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter Le
 			outcome := LeakUnknown
 			switch {
 			case !found:
-			case reporter == LeakPublic && key.RevokedAt != nil:
+			case reporter == record.LeakPublic && key.RevokedAt != nil:
 				// Without a lock, because anyone can repeat the report.
 				outcome = LeakInactive
 			default:
 				outcome, err = db.InTx(ctx, k.db, "revoke leaked API key", func(ctx context.Context, tx db.Tx) (LeakOutcome, error) {
-					return k.revokeLeaked(ctx, tx, key, Leak{reporter, text.url}, visitorActor(address))
+					return k.revokeLeaked(ctx, tx, key, record.Leak{Reporter: reporter, URL: text.url}, record.VisitorActor(address))
 				})
 				if err != nil {
 					return outcomes, err
@@ -88,7 +89,7 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 }
 
 // revokeLeaked also locks a key that is revoked already; see [Keys.lockActive].
-func (k *Keys) revokeLeaked(ctx context.Context, tx db.Tx, key Key, leak Leak, actor Actor) (LeakOutcome, error) {
+func (k *Keys) revokeLeaked(ctx context.Context, tx db.Tx, key Key, leak record.Leak, actor record.Actor) (LeakOutcome, error) {
 	key, err := k.lockActive(ctx, tx, key.AccountID, key.ID)
 	switch {
 	case errors.Is(err, value.ErrKeyAlreadyRevoked):
@@ -103,8 +104,8 @@ func (k *Keys) revokeLeaked(ctx context.Context, tx db.Tx, key Key, leak Leak, a
 	if err := tx.Update(ctx, &key, "revoked_at", "leak_reporter", "leak_url"); err != nil {
 		return "", err
 	}
-	activity := Activity{ID: newActivityID(tx), AccountID: key.AccountID, Action: ActionKeyLeaked, SubjectID: &key.ID, Label: key.Label}
-	if err := recordActivity(ctx, tx, actor, activity); err != nil {
+	activity := record.Activity{ID: record.NewActivityID(tx), AccountID: key.AccountID, Action: record.ActionKeyLeaked, SubjectID: &key.ID, Label: key.Label}
+	if err := record.Add(ctx, tx, actor, activity); err != nil {
 		return "", err
 	}
 	return LeakRevoked, queueLeak(ctx, tx, key, activity.ID)
@@ -123,7 +124,7 @@ func queueLeak(ctx context.Context, tx db.Tx, key Key, activityID uuid.UUID) err
 	if !tx.DB.Mails {
 		return nil
 	}
-	recipients, err := ownersAndCreators(ctx, tx, key.AccountID, key.ID)
+	recipients, err := record.OwnersAndCreators(ctx, tx, key.AccountID, key.ID)
 	if err != nil {
 		return err
 	}
@@ -134,21 +135,21 @@ func queueLeak(ctx context.Context, tx db.Tx, key Key, activityID uuid.UUID) err
 	}
 	// A mail that is being claimed is locked. The update waits and then leaves it out.
 	var waiting []string
-	err = tx.NewUpdate().Model((*Mail)(nil)).
+	err = tx.NewUpdate().Model((*record.Mail)(nil)).
 		Set("created_at = CASE WHEN created_at < ?0 THEN created_at ELSE ?0 END", *key.RevokedAt).
-		Where("account_id = ? AND kind = ? AND attempts = 0", key.AccountID, ActionKeyLeaked).
+		Where("account_id = ? AND kind = ? AND attempts = 0", key.AccountID, record.ActionKeyLeaked).
 		Returning("recipient").Scan(ctx, &waiting)
 	if err != nil {
 		return err
 	}
 	now := tx.Now()
-	var recent []recentMail
+	var recent []record.RecentMail
 	err = tx.NewSelect().Model(&recent).Column("email_hash", "at").
-		Where("account_id = ? AND kind = ? AND at > ?", key.AccountID, ActionKeyLeaked, now.Add(-leakMailInterval)).Scan(ctx)
+		Where("account_id = ? AND kind = ? AND at > ?", key.AccountID, record.ActionKeyLeaked, now.Add(-leakMailInterval)).Scan(ctx)
 	if err != nil {
 		return err
 	}
-	var mails []Mail
+	var mails []record.Mail
 	for _, recipient := range recipients {
 		if slices.Contains(waiting, recipient) {
 			continue
@@ -159,14 +160,14 @@ func queueLeak(ctx context.Context, tx db.Tx, key Key, activityID uuid.UUID) err
 				due = next
 			}
 		}
-		mails = append(mails, Mail{
-			Kind: ActionKeyLeaked, AccountID: &key.AccountID, ActivityID: &activityID, Recipient: recipient,
+		mails = append(mails, record.Mail{
+			Kind: record.ActionKeyLeaked, AccountID: &key.AccountID, ActivityID: &activityID, Recipient: recipient,
 			CreatedAt: *key.RevokedAt, DueAt: due,
 		})
 	}
 	if len(mails) == 0 {
 		return nil
 	}
-	_, err = queueMails(ctx, tx, mails)
+	_, err = record.QueueMails(ctx, tx, mails)
 	return err
 }

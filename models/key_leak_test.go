@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -30,7 +31,7 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		ctx, c, disabled := t.Context(), f.customer(t), f.customer(t)
 		member, outsider := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
-		key, secret := f.generate(t, c, form("production"), models.UserActor(member.ID, ""))
+		key, secret := f.generate(t, c, form("production"), record.UserActor(member.ID, ""))
 		_, kept := f.key(t, c)
 		revoked, revokedSecret := f.key(t, c)
 		f.revoke(t, revoked)
@@ -47,7 +48,7 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 			models.LeakInactive, models.LeakUnknown, models.LeakInactive, models.LeakUnknown, models.LeakInactive,
 			models.LeakUnknown, models.LeakInactive,
 		}} {
-			if got := modelstest.Value(f.Keys.ReportLeaked(ctx, texts, models.LeakGitHub, ""))(t); !slices.Equal(got, want) {
+			if got := modelstest.Value(f.Keys.ReportLeaked(ctx, texts, record.LeakGitHub, ""))(t); !slices.Equal(got, want) {
 				t.Errorf("outcomes %s, want %s", got, want)
 			}
 			f.clock.Advance(time.Hour)
@@ -56,18 +57,18 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled, models.Source{})), value.ErrKeyRevoked)
 		checkError(t, "another key", errOf(f.API.Authenticate(ctx, kept, models.Source{})), nil)
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
-		if found.Leak.Reporter != models.LeakGitHub || found.Leak.URL != leakURL || found.LastUsedAt != nil {
+		if found.Leak.Reporter != record.LeakGitHub || found.Leak.URL != leakURL || found.LastUsedAt != nil {
 			t.Errorf("found %+v", found)
 		}
 		if before := modelstest.Value(f.Keys.Find(ctx, c.ID, revoked.ID))(t); before.Leak.String() != "" || before.RevokedAt.After(*found.RevokedAt) {
 			t.Errorf("the key that was revoked before changed: %+v", before)
 		}
-		activities := f.recorded(t, c, models.ActionKeyLeaked)
+		activities := f.recorded(t, c, record.ActionKeyLeaked)
 		if len(activities) != 1 || activities[0].Leak().String() != "Reported as leaked by GitHub: "+leakURL || activities[0].ActorName != "Someone" {
 			t.Errorf("recorded %+v", activities)
 		}
 		for recipient, want := range map[string]int{c.user.Email: 1, member.Email: 1, outsider.Email: 0, disabled.user.Email: 1} {
-			f.checkCount(t, want, "SELECT count(*) FROM outbox WHERE recipient = ? AND kind = ?", recipient, models.ActionKeyLeaked)
+			f.checkCount(t, want, "SELECT count(*) FROM outbox WHERE recipient = ? AND kind = ?", recipient, record.ActionKeyLeaked)
 		}
 	})
 }
@@ -81,9 +82,9 @@ func TestManyOwnersKeepNoMailFromTheUserWhoGeneratedTheKey(t *testing.T) {
 			owners = append(owners, f.member(t, c, models.RoleOwner).Email)
 		}
 		for _, creator := range []models.User{f.member(t, c, models.RoleMember), f.member(t, c, models.RoleOwner)} {
-			_, secret := f.generate(t, c, form("production"), models.UserActor(creator.ID, ""))
+			_, secret := f.generate(t, c, form("production"), record.UserActor(creator.ID, ""))
 			f.exec(t, "DELETE FROM outbox")
-			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, "")))
+			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), record.LeakGitHub, "")))
 			for i, email := range append(owners, creator.Email) {
 				want := 1
 				if i == 50 {
@@ -108,7 +109,7 @@ func TestPublicReportOfARevokedKeyWaitsForNoLock(t *testing.T) {
 		}
 		must(t, errOf(conn.ExecContext(t.Context(), lock)))
 		defer func() { must(t, errOf(conn.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK"))) }()
-		got, err := f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakPublic, "203.0.113.9")
+		got, err := f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), record.LeakPublic, "203.0.113.9")
 		if err != nil || !slices.Equal(got, []models.LeakOutcome{models.LeakInactive}) {
 			t.Errorf("%s, %v", got, err)
 		}
@@ -122,7 +123,7 @@ func TestReportOfAnExpiredKeyChangesNothing(t *testing.T) {
 		key, secret := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: &tomorrow}), c.actor)
 		f.exec(t, "UPDATE api_keys SET expires_at = created_at WHERE id = ?", key.ID)
 		f.clock.Advance(time.Hour)
-		got := modelstest.Value(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, ""))(t)
+		got := modelstest.Value(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), record.LeakGitHub, ""))(t)
 		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
 		if got[0] != models.LeakInactive || found.RevokedAt != nil || found.Leak.String() != "" {
 			t.Errorf("%s: %+v", got, found)
@@ -138,7 +139,7 @@ func TestReportOfOneKeyToTwoInstancesCountsOnce(t *testing.T) {
 		var mu sync.Mutex
 		outcomes := map[models.LeakOutcome]int{}
 		_, errs := atOnce(8, func(i int) error {
-			got, err := stores[i%2].Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakPublic, "203.0.113.9")
+			got, err := stores[i%2].Keys.ReportLeaked(t.Context(), leakedAt("", secret), record.LeakPublic, "203.0.113.9")
 			mu.Lock()
 			defer mu.Unlock()
 			for _, outcome := range got {
@@ -146,7 +147,7 @@ func TestReportOfOneKeyToTwoInstancesCountsOnce(t *testing.T) {
 			}
 			return err
 		})
-		recorded := f.recorded(t, c, models.ActionKeyLeaked)
+		recorded := f.recorded(t, c, record.ActionKeyLeaked)
 		if len(errs) > 0 || outcomes[models.LeakRevoked] != 1 || outcomes[models.LeakInactive] != 7 || len(recorded) != 1 {
 			t.Errorf("outcomes %v, recorded %+v, errors %v", outcomes, recorded, errs)
 		}
@@ -185,7 +186,7 @@ func TestURLOfALeakIsSafeToShow(t *testing.T) {
 			link = want
 		}
 		key, value := f.key(t, c)
-		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(reported, value), models.LeakGitHub, "")))
+		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(reported, value), record.LeakGitHub, "")))
 		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
 		if found.Leak.URL != want || found.Leak.Link() != link {
 			t.Errorf("%q: %q with the link %q, want %q and %q", reported, found.Leak.URL, found.Leak.Link(), want, link)
@@ -200,13 +201,13 @@ func TestOneMailListsKeysThatLeakWithinMinutes(t *testing.T) {
 		member := f.member(t, c, models.RoleMember)
 		leak := func(label string, by models.User) {
 			t.Helper()
-			_, secret := f.generate(t, c, form(label), models.UserActor(by.ID, ""))
-			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(leakURL, secret), models.LeakGitHub, "")))
+			_, secret := f.generate(t, c, form(label), record.UserActor(by.ID, ""))
+			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(leakURL, secret), record.LeakGitHub, "")))
 		}
 		// reported returns the labels of the keys in the mails that are due.
 		reported := func() map[string][]string {
 			t.Helper()
-			f.exec(t, "DELETE FROM outbox WHERE kind <> ?", models.ActionKeyLeaked)
+			f.exec(t, "DELETE FROM outbox WHERE kind <> ?", record.ActionKeyLeaked)
 			all := map[string][]string{}
 			for {
 				mail, _, err := f.Outbox.Claim(t.Context())
@@ -262,11 +263,11 @@ func TestKeyThatLeaksWhileAMailIsSentIsInTheNext(t *testing.T) {
 		_, first := f.key(t, c)
 		second, secret := f.key(t, c)
 		f.exec(t, "DELETE FROM outbox")
-		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", first), models.LeakGitHub, "")))
+		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", first), record.LeakGitHub, "")))
 		f.clock.Advance(10 * time.Second)
 		mail, _, err := f.Outbox.Claim(t.Context())
 		must(t, err)
-		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, "")))
+		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), record.LeakGitHub, "")))
 		must(t, f.Outbox.Sent(t.Context(), mail))
 		f.clock.Advance(5 * time.Minute)
 		if mail, _, err = f.Outbox.Claim(t.Context()); err != nil || len(mail.Keys) != 1 || mail.Keys[0].Masked != second.Masked() {

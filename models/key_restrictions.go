@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ import (
 // The error may also be an [*value.InvalidError] for the field "expires", "agents", "networks" or "note",
 // those of [value.CheckLimits], or several joined, [value.ErrKeyNotFound], or [value.ErrKeyAlreadyRevoked] with the
 // unchanged key.
-func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version string, r Restrictions, note string, actor Actor) (Key, error) {
+func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version string, r Restrictions, note string, actor record.Actor) (Key, error) {
 	note, invalidNote := value.CleanNote("note", "Note", note)
 	return db.InTx(ctx, k.db, "restrict API key", func(ctx context.Context, tx db.Tx) (Key, error) {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
@@ -69,7 +70,7 @@ func (k *Keys) CheckRestrictions(ctx context.Context, key Key, r Restrictions) e
 
 // saveRestrictions writes the restrictions and the note of a key and records the old and new
 // values, unless nothing has changed.
-func saveRestrictions(ctx context.Context, tx db.Tx, old, key Key, actor Actor) (Key, error) {
+func saveRestrictions(ctx context.Context, tx db.Tx, old, key Key, actor record.Actor) (Key, error) {
 	detail, err := describeChange(ctx, tx, &old, &key)
 	if err != nil || detail == "" {
 		return key, err
@@ -77,8 +78,8 @@ func saveRestrictions(ctx context.Context, tx db.Tx, old, key Key, actor Actor) 
 	if err := tx.Update(ctx, &key, "expires_at", "lifetime", "expiry_warned_at", "expiry_recorded", "agents", "networks", "limits", "note"); err != nil {
 		return Key{}, err
 	}
-	return key, recordActivity(ctx, tx, actor, Activity{
-		AccountID: key.AccountID, Action: ActionKeyRestricted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
+	return key, record.Add(ctx, tx, actor, record.Activity{
+		AccountID: key.AccountID, Action: record.ActionKeyRestricted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
 }
 

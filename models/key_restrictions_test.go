@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -175,9 +176,9 @@ func TestRevocationOfAnExpiredKeyChangesNothing(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, secret := f.key(t, c)
 		f.expire(t, key)
-		expired, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", models.Operator())
+		expired, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", record.Operator())
 		checkError(t, "revoke", err, value.ErrKeyAlreadyRevoked)
-		if expired.ID != key.ID || expired.RevokedAt != nil || len(f.recorded(t, c, models.ActionKeyRevoked)) > 0 {
+		if expired.ID != key.ID || expired.RevokedAt != nil || len(f.recorded(t, c, record.ActionKeyRevoked)) > 0 {
 			t.Errorf("revoked %+v", expired)
 		}
 		checkError(t, "authenticate", errOf(f.API.Authenticate(ctx, secret, models.Source{})), value.ErrKeyExpired)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -22,7 +23,7 @@ import (
 //
 // The error may also be those of [Keys.CheckTrust], [value.ErrKeyNotFound], also for a key with a secret,
 // or [value.ErrKeyAlreadyRevoked] with the unchanged key.
-func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor Actor) (Key, error) {
+func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor record.Actor) (Key, error) {
 	rule, invalid := k.CheckTrust(rule)
 	return db.InTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx db.Tx) (Key, error) {
 		key, err := k.lockActive(ctx, tx, accountID, id)
@@ -45,7 +46,7 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version st
 	})
 }
 
-func (k *Keys) setTrust(ctx context.Context, tx db.Tx, key Key, rule workload.Rule, actor Actor) (Key, error) {
+func (k *Keys) setTrust(ctx context.Context, tx db.Tx, key Key, rule workload.Rule, actor record.Actor) (Key, error) {
 	old := key
 	if err := k.trust(&key, rule); err != nil {
 		return Key{}, err
@@ -60,8 +61,8 @@ func (k *Keys) setTrust(ctx context.Context, tx db.Tx, key Key, rule workload.Ru
 	if old.TrustPins != nil {
 		detail = joinLines(detail, "Pins: cleared")
 	}
-	return key, recordActivity(ctx, tx, actor, Activity{
-		AccountID: key.AccountID, Action: ActionKeyTrusted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
+	return key, record.Add(ctx, tx, actor, record.Activity{
+		AccountID: key.AccountID, Action: record.ActionKeyTrusted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
 }
 
@@ -85,7 +86,7 @@ type PutKey struct {
 //
 // The error may be those of [Keys.Restrict] and [Keys.CheckTrust], [value.ErrAccountNotFound],
 // [value.ErrKeyLimit], [value.ErrKeyIDTaken], or [value.ErrKeyAlreadyRevoked].
-func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, actor Actor) (key Key, created bool, err error) {
+func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, actor record.Actor) (key Key, created bool, err error) {
 	if _, err = findAccount(ctx, k.db, accountID); err != nil {
 		return Key{}, false, err
 	}
@@ -120,7 +121,7 @@ func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, act
 }
 
 // create inserts a key with these ids.
-func (k *Keys) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor Actor) (Key, error) {
+func (k *Keys) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor record.Actor) (Key, error) {
 	if err := k.checkCount(ctx, tx, key.AccountID); err != nil {
 		return Key{}, err
 	}
@@ -135,7 +136,7 @@ func (k *Keys) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor 
 }
 
 // change changes a key where it differs.
-func (k *Keys) change(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, put PutKey, actor Actor) (Key, error) {
+func (k *Keys) change(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, put PutKey, actor record.Actor) (Key, error) {
 	key, err := k.lockActive(ctx, tx, accountID, id)
 	switch {
 	case db.IsCommitted(err) || err == nil && !key.IsWorkload():

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/widget"
 	"portal/models/workload"
@@ -112,7 +113,7 @@ func TestTrustEndsAccessTokens(t *testing.T) {
 		}
 		f.revoke(t, key)
 		checkError(t, "revoked", use(accessTo(restored)), value.ErrKeyRevoked)
-		activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 10})
+		activities, err := f.Activity.List(t.Context(), c.ID, record.ActivityPage{Limit: 10})
 		must(t, err)
 		if detail := activities[2].Detail; !strings.Contains(detail, "in environment production") || !strings.Contains(detail, "in environment staging") {
 			t.Errorf("the detail is %q", detail)
@@ -288,21 +289,21 @@ func TestPutKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, id := f.customer(t), newID()
 		put := models.PutKey{Label: "deploy", Trust: gitHubRule("production", "canary"), Restrict: func(*models.Restrictions) {}}
-		key, created, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		key, created, err := f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
 		must(t, err)
 		if !created || key.ID != id {
 			t.Errorf("created %t, %+v", created, key)
 		}
 		must(t, errOf(f.API.Exchange(t.Context(), key, models.Subject{Pins: map[string]string{"a": "1"}, Check: accepted("").Check})))
 		put.Trust = gitHubRule("canary", "production")
-		same, created, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		same, created, err := f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
 		if err != nil || created || *same.TrustVersion != *key.TrustVersion || same.TrustPins["a"] != "1" {
 			t.Errorf("a repeat: created %t, %+v, %v", created, same, err)
 		}
 		f.checkCount(t, 1, "SELECT count(*) FROM activities WHERE subject_id = ?", id)
 		until := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 		put.Label, put.Trust, put.Restrict = "release", gitHubRule("staging"), func(r *models.Restrictions) { r.ExpiresAt = &until }
-		changed, _, err := f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		changed, _, err := f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
 		if err != nil || changed.Label != "release" || changed.ExpiresAt == nil || *changed.TrustVersion == *key.TrustVersion || changed.TrustPins != nil {
 			t.Errorf("%+v, %v", changed, err)
 		}
@@ -313,13 +314,13 @@ func TestPutKey(t *testing.T) {
 		for name, attempt := range map[string]struct{ account, id uuid.UUID }{
 			"another account's": {foreign.ID, id}, "a key with a secret": {foreign.ID, withSecret.ID},
 		} {
-			_, _, err := f.Keys.Put(t.Context(), attempt.account, attempt.id, put, models.Operator())
+			_, _, err := f.Keys.Put(t.Context(), attempt.account, attempt.id, put, record.Operator())
 			checkError(t, name, err, value.ErrKeyIDTaken)
 		}
-		_, _, err = f.Keys.Put(t.Context(), newID(), newID(), put, models.Operator())
+		_, _, err = f.Keys.Put(t.Context(), newID(), newID(), put, record.Operator())
 		checkError(t, "an unknown account", err, value.ErrAccountNotFound)
 		f.revoke(t, key)
-		_, _, err = f.Keys.Put(t.Context(), c.ID, id, put, models.Operator())
+		_, _, err = f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
 		checkError(t, "a revoked key", err, value.ErrKeyIDTaken)
 	})
 }

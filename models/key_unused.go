@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -180,7 +181,7 @@ func (k *Keys) UnusedLifetime(account Account) time.Duration {
 // [Keys.UnusedLifetimes], and records the activity unless nothing changes. No key is revoked within
 // 14 days after that. The error may be an [*value.InvalidError] for the field "after",
 // [value.ErrAccountNotFound] or [value.ErrNotOwner].
-func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after time.Duration, actor Actor) error {
+func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after time.Duration, actor record.Actor) error {
 	if !slices.Contains(k.UnusedLifetimes(), after) {
 		return &value.InvalidError{Field: "after", Message: "Choose one of the options."}
 	}
@@ -206,8 +207,8 @@ func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after
 		if err != nil {
 			return err
 		}
-		return recordActivity(ctx, tx, actor, Activity{
-			AccountID: accountID, Action: ActionUnusedKeysSet, SubjectID: &accountID, Label: account.Name, Detail: detail,
+		return record.Add(ctx, tx, actor, record.Activity{
+			AccountID: accountID, Action: record.ActionUnusedKeysSet, SubjectID: &accountID, Label: account.Name, Detail: detail,
 		})
 	})
 }
@@ -380,24 +381,24 @@ func queueUnusedMails(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys [
 	if len(keys) == 0 {
 		return false, nil
 	}
-	recipients, err := ownersAndCreators(ctx, tx, accountID, keys...)
+	recipients, err := record.OwnersAndCreators(ctx, tx, accountID, keys...)
 	if err != nil {
 		return false, err
 	}
-	mails := make([]Mail, len(recipients))
+	mails := make([]record.Mail, len(recipients))
 	for i, recipient := range recipients {
-		mails[i] = Mail{Kind: MailKeysUnused, AccountID: &accountID, Recipient: recipient, CreatedAt: now, DueAt: tx.Now()}
+		mails[i] = record.Mail{Kind: record.MailKeysUnused, AccountID: &accountID, Recipient: recipient, CreatedAt: now, DueAt: tx.Now()}
 	}
-	return queueMails(ctx, tx, mails)
+	return record.QueueMails(ctx, tx, mails)
 }
 
 // unusedMailsWait reports whether mails about unused keys of an account are in the outbox.
 func unusedMailsWait(ctx context.Context, tx db.Tx, accountID uuid.UUID) (bool, error) {
-	return tx.NewSelect().Model((*Mail)(nil)).Where("mail.account_id = ? AND mail.kind = ?", accountID, MailKeysUnused).Exists(ctx)
+	return tx.NewSelect().Model((*record.Mail)(nil)).Where("mail.account_id = ? AND mail.kind = ?", accountID, record.MailKeysUnused).Exists(ctx)
 }
 
 // unusedMailSent records that somebody got a mail about unused keys.
-func unusedMailSent(ctx context.Context, db bun.IDB, mail Mail) error {
+func unusedMailSent(ctx context.Context, db bun.IDB, mail record.Mail) error {
 	_, err := db.NewUpdate().Model((*unusedKey)(nil)).Set("unused_mailed = unused_warnings").
 		Where("api_key.account_id = ? AND api_key.unused_warned_at = ?", mail.AccountID, mail.CreatedAt).Exec(ctx)
 	return err
@@ -433,7 +434,7 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 		if err != nil || waiting {
 			return err
 		}
-		_, err = k.revoke(ctx, tx, accountID, id, "Unused for "+value.WholeDays(lifetime), system)
+		_, err = k.revoke(ctx, tx, accountID, id, "Unused for "+value.WholeDays(lifetime), record.System)
 		return err
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -32,7 +33,7 @@ func (f *fixture) age(t *testing.T, key models.Key, by time.Duration) {
 	f.exec(t, "UPDATE api_keys SET created_at = ?, unused_check_at = ?, unused_since = ?, unused_warned_at = ? WHERE id = ?",
 		state.CreatedAt, state.UnusedCheckAt, state.UnusedSince, state.UnusedWarnedAt, key.ID)
 	if state.UnusedWarnedAt != nil {
-		f.exec(t, "UPDATE outbox SET created_at = ? WHERE kind = ? AND account_id = ?", state.UnusedWarnedAt, models.MailKeysUnused, key.AccountID)
+		f.exec(t, "UPDATE outbox SET created_at = ? WHERE kind = ? AND account_id = ?", state.UnusedWarnedAt, record.MailKeysUnused, key.AccountID)
 	}
 }
 
@@ -44,7 +45,7 @@ func (f *fixture) unusedMails(t *testing.T) (mails []string) {
 }
 
 // claimUnused is unusedMails, but calls done in place of sending.
-func (f *fixture) claimUnused(t *testing.T, done func(context.Context, models.Mail) error) (mails []string) {
+func (f *fixture) claimUnused(t *testing.T, done func(context.Context, record.Mail) error) (mails []string) {
 	t.Helper()
 	for {
 		mail, _, err := f.Outbox.Claim(t.Context())
@@ -54,7 +55,7 @@ func (f *fixture) claimUnused(t *testing.T, done func(context.Context, models.Ma
 		}
 		must(t, err)
 		must(t, done(t.Context(), mail))
-		if mail.Kind == models.MailKeysUnused {
+		if mail.Kind == record.MailKeysUnused {
 			line := mail.Recipient
 			for _, key := range mail.Keys {
 				line += " " + key.Label
@@ -91,7 +92,7 @@ func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
 		creator := f.member(t, c, models.RoleMember)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{Mail: true})}
 		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 90*value.Day, c.actor))
-		unused, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, models.UserActor(creator.ID, ""))
+		unused, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, record.UserActor(creator.ID, ""))
 		used, _ := f.generate(t, c, models.NewKey{Label: "used", FormID: uuid.New()}, c.actor)
 		f.unusedMails(t)
 		expect := func(step string, revoked bool, want ...string) {
@@ -128,8 +129,8 @@ func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
 		pass(2 * time.Hour)
 		expect("at the end", true)
 
-		revocations := f.recorded(t, c, models.ActionKeyRevoked)
-		if len(revocations) != 1 || revocations[0].ActorKind != models.ActorSystem || revocations[0].Detail != "Unused for 90 days" {
+		revocations := f.recorded(t, c, record.ActionKeyRevoked)
+		if len(revocations) != 1 || revocations[0].ActorKind != record.ActorSystem || revocations[0].Detail != "Unused for 90 days" {
 			t.Errorf("recorded %+v", revocations)
 		}
 	})
@@ -211,10 +212,10 @@ func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
 		c := f.customer(t)
 		creator := f.member(t, c, models.RoleMember)
 		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.actor))
-		key, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, models.UserActor(creator.ID, ""))
+		key, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, record.UserActor(creator.ID, ""))
 		f.unusedMails(t)
-		giveUp := func(ctx context.Context, mail models.Mail) error { return errOf(f.Outbox.Failed(ctx, mail, true)) }
-		toOwner := func(ctx context.Context, mail models.Mail) error {
+		giveUp := func(ctx context.Context, mail record.Mail) error { return errOf(f.Outbox.Failed(ctx, mail, true)) }
+		toOwner := func(ctx context.Context, mail record.Mail) error {
 			if mail.Recipient == creator.Email {
 				return giveUp(ctx, mail)
 			}
@@ -224,7 +225,7 @@ func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
 			name  string
 			after time.Duration
 			mails int
-			done  func(context.Context, models.Mail) error
+			done  func(context.Context, record.Mail) error
 		}{
 			{"14 days before", 16 * value.Day, 2, giveUp},
 			{"the first mail again", 11*value.Day + time.Minute, 2, toOwner},
@@ -308,13 +309,13 @@ func TestUnusedLifetimeOfAnAccount(t *testing.T) {
 				t.Errorf("%v: error %v", after, err)
 			}
 		}
-		if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, models.UserActor(member.ID, "")); !errors.Is(err, value.ErrNotOwner) {
+		if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, record.UserActor(member.ID, "")); !errors.Is(err, value.ErrNotOwner) {
 			t.Errorf("a member: error %v", err)
 		}
 		for range 2 {
 			must(t, store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.actor))
 		}
-		recorded := f.recorded(t, c, models.ActionUnusedKeysSet)
+		recorded := f.recorded(t, c, record.ActionUnusedKeysSet)
 		if len(recorded) != 1 || recorded[0].Detail != "After 120 days → After 30 days" {
 			t.Errorf("recorded %+v", recorded)
 		}

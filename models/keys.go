@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/workload"
@@ -148,8 +149,8 @@ func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page value.Page
 	now := k.db.Now()
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
 		q = q.Where("NOT "+db.ActiveKey, now).Where(keyEnd+" >= ?", now.Add(-RevokedKeysKept)).
-			ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
-			Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
+			ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", record.ActorOperator).
+			Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", record.ActionKeyRevoked).
 			Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
 			Where("api_key.account_id = ?", accountID).
 			OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
@@ -199,7 +200,7 @@ func (k *Keys) MaxLifetime() time.Duration { return k.maxLifetime }
 // revoked before or has expired, it returns the unchanged key with [value.ErrKeyAlreadyRevoked]. The
 // error may also be an [*value.InvalidError] for the field "reason", [value.ErrKeyNotFound], or
 // [value.ErrUnavailable], after which the outcome is unknown.
-func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
+func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason string, actor record.Actor) (Key, error) {
 	reason, err := value.CleanNote("reason", "Reason", reason)
 	if err != nil {
 		return Key{}, err
@@ -211,7 +212,7 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason strin
 
 // RevokeAll revokes several keys of the account as [Keys.Revoke] does, all or none. It returns
 // those that were active. The order of ids does not matter. At most [value.MaxActiveKeys] are revoked.
-func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UUID, reason string, actor Actor) ([]Key, error) {
+func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UUID, reason string, actor record.Actor) ([]Key, error) {
 	reason, err := value.CleanNote("reason", "Reason", reason)
 	if err != nil {
 		return nil, err
@@ -232,7 +233,7 @@ func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UU
 	})
 }
 
-func (k *Keys) revoke(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
+func (k *Keys) revoke(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, reason string, actor record.Actor) (Key, error) {
 	key, err := k.lockActive(ctx, tx, accountID, id)
 	if err != nil {
 		return key, err
@@ -242,15 +243,15 @@ func (k *Keys) revoke(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, re
 	if err := tx.Update(ctx, &key, "revoked_at", "revocation_reason"); err != nil {
 		return key, err
 	}
-	return key, recordActivity(ctx, tx, actor, Activity{
-		AccountID: accountID, Action: ActionKeyRevoked, SubjectID: &id, Label: key.Label, Detail: reason,
+	return key, record.Add(ctx, tx, actor, record.Activity{
+		AccountID: accountID, Action: record.ActionKeyRevoked, SubjectID: &id, Label: key.Label, Detail: reason,
 	})
 }
 
 // Rename gives one of the account's active keys another label, records the activity and returns the
 // changed key. The error may be an [*value.InvalidError] for the field "label", [value.ErrKeyNotFound] or
 // [value.ErrKeyAlreadyRevoked] with the unchanged key.
-func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string, actor Actor) (Key, error) {
+func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string, actor record.Actor) (Key, error) {
 	label, err := value.CleanName("label", "Label", label)
 	if err != nil {
 		return Key{}, err
@@ -265,7 +266,7 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 }
 
 // renameKey renames a key and records the activity, unless the key has the label.
-func renameKey(ctx context.Context, tx db.Tx, key Key, label string, actor Actor) (Key, error) {
+func renameKey(ctx context.Context, tx db.Tx, key Key, label string, actor record.Actor) (Key, error) {
 	if key.Label == label {
 		return key, nil
 	}
@@ -274,8 +275,8 @@ func renameKey(ctx context.Context, tx db.Tx, key Key, label string, actor Actor
 	if err := tx.Update(ctx, &key, "label"); err != nil {
 		return key, err
 	}
-	return key, recordActivity(ctx, tx, actor, Activity{
-		AccountID: key.AccountID, Action: ActionKeyRenamed, SubjectID: &key.ID, Label: label, FormerLabel: former,
+	return key, record.Add(ctx, tx, actor, record.Activity{
+		AccountID: key.AccountID, Action: record.ActionKeyRenamed, SubjectID: &key.ID, Label: label, FormerLabel: former,
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -278,15 +279,15 @@ func (f *fixture) manyKeys(t *testing.T, c customer, n int) {
 }
 
 // activities returns the account's activity log, the newest first.
-func (f *fixture) activities(t *testing.T, c customer) []models.Activity {
+func (f *fixture) activities(t *testing.T, c customer) []record.Activity {
 	t.Helper()
 	return f.recorded(t, c)
 }
 
 // recorded returns the account's activities with these actions, or all, the newest first.
-func (f *fixture) recorded(t *testing.T, c customer, actions ...models.Action) []models.Activity {
+func (f *fixture) recorded(t *testing.T, c customer, actions ...record.Action) []record.Activity {
 	t.Helper()
-	activities := modelstest.Value(f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Actions: actions}))(t)
+	activities := modelstest.Value(f.Activity.List(t.Context(), c.ID, record.ActivityPage{Limit: 1000, Actions: actions}))(t)
 	return activities
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -33,7 +34,7 @@ func newOutbox(db *db.DB) *Outbox { return &Outbox{db} }
 // attempts, it is the one that has been due longest, so mails that fail again and again do not hold
 // up the others. For the next two minutes no other caller gets the same mail. After sending it, the
 // caller calls [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [value.ErrNoMail].
-func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error) {
+func (o *Outbox) Claim(ctx context.Context) (mail record.Mail, token string, err error) {
 	for {
 		// A transaction would lock the whole SQLite file, so the usual case avoids it.
 		due, err := o.due(o.db).Exists(ctx)
@@ -41,14 +42,14 @@ func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error)
 			err = value.ErrNoMail
 		}
 		if err != nil {
-			return Mail{}, "", value.Failed("claim a mail", err)
+			return record.Mail{}, "", value.Failed("claim a mail", err)
 		}
 		err = o.db.InTx(ctx, "claim a mail", func(ctx context.Context, tx db.Tx) error {
 			mail, token, err = o.claimNext(ctx, tx)
 			return err
 		})
 		if err != nil {
-			return Mail{}, "", err
+			return record.Mail{}, "", err
 		}
 		if mail.Recipient != "" {
 			return mail, token, nil
@@ -58,23 +59,23 @@ func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error)
 
 // due selects the id of the mail that is next.
 func (o *Outbox) due(db bun.IDB) *bun.SelectQuery {
-	return db.NewSelect().Model((*Mail)(nil)).Column("id").Where("mail.due_at <= ?", o.db.Now()).
+	return db.NewSelect().Model((*record.Mail)(nil)).Column("id").Where("mail.due_at <= ?", o.db.Now()).
 		OrderExpr("mail.attempts, mail.due_at, mail.id").Limit(1)
 }
 
 // claimNext leases the next mail. If the returned mail has no recipient, it was deleted and is no
 // longer counted, because nobody should get it.
-func (o *Outbox) claimNext(ctx context.Context, tx db.Tx) (mail Mail, token string, err error) {
+func (o *Outbox) claimNext(ctx context.Context, tx db.Tx) (mail record.Mail, token string, err error) {
 	due := o.db.Locked(o.due(tx), "UPDATE SKIP LOCKED")
 	var id uuid.UUID
-	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
+	err = tx.NewUpdate().Model((*record.Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
 		Where("id = (?)", due).Returning("id").Scan(ctx, &id)
 	if err != nil {
-		return Mail{}, "", value.NoRows(err, value.ErrNoMail)
+		return record.Mail{}, "", value.NoRows(err, value.ErrNoMail)
 	}
 	err = tx.NewSelect().Model(&mail).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(a.name, '') AS account_name").
-		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' WHEN ? THEN 'The portal' ELSE 'Someone' END) AS actor_name", ActorOperator, ActorSystem).
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' WHEN ? THEN 'The portal' ELSE 'Someone' END) AS actor_name", record.ActorOperator, record.ActorSystem).
 		ColumnExpr("COALESCE(activity.label, '') AS label, COALESCE(activity.address, '') AS address, COALESCE(activity.detail, '') AS detail").
 		ColumnExpr("COALESCE(activity.at, mail.created_at) AS at").
 		ColumnExpr("COALESCE(k.revocation_reason, '') AS reason").
@@ -89,30 +90,30 @@ func (o *Outbox) claimNext(ctx context.Context, tx db.Tx) (mail Mail, token stri
 		return mail, "", err
 	}
 	switch mail.Kind {
-	case MailWebhookFailing:
+	case record.MailWebhookFailing:
 		err = tx.NewSelect().Model((*Endpoint)(nil)).Column("url").Where("endpoint.id = ? AND endpoint.removed_at IS NULL", mail.ActivityID).Scan(ctx, &mail.Label)
 		if err = value.NoRows(err, nil); mail.Label == "" {
 			mail.Recipient = "" // the endpoint was removed
 		}
-	case MailPasswordForgotten:
+	case record.MailPasswordForgotten:
 		mail.Recipient, token, err = createPasswordResetLink(ctx, tx, mail)
-	case MailEmailConfirmation:
+	case record.MailEmailConfirmation:
 		if token, err = createEmailChangeLink(ctx, tx, mail); token == "" {
 			mail.Recipient = ""
 		}
-	case ActionInvitationCreated:
+	case record.ActionInvitationCreated:
 		if token, err = createInvitationLink(ctx, tx, &mail); token == "" {
 			mail.Recipient = ""
 		}
-	case MailKeysExpiring:
+	case record.MailKeysExpiring:
 		if mail.Keys, err = readExpiring(ctx, tx, mail); len(mail.Keys) == 0 {
 			mail.Recipient = ""
 		}
-	case MailKeysUnused:
+	case record.MailKeysUnused:
 		if mail.Keys, err = readUnused(ctx, tx, mail); len(mail.Keys) == 0 {
 			mail.Recipient = ""
 		}
-	case ActionKeyLeaked:
+	case record.ActionKeyLeaked:
 		if mail.Keys, err = readLeaked(ctx, tx, mail); len(mail.Keys) == 0 {
 			mail.Recipient = ""
 		}
@@ -124,12 +125,12 @@ func (o *Outbox) claimNext(ctx context.Context, tx db.Tx) (mail Mail, token stri
 	if err := deleteMail(ctx, tx, mail); err != nil {
 		return mail, "", err
 	}
-	return mail, "", tx.Delete(ctx, (*recentMail)(nil), "id = ?", mail.ID)
+	return mail, "", tx.Delete(ctx, (*record.RecentMail)(nil), "id = ?", mail.ID)
 }
 
 // Sent deletes a mail that has been sent.
-func (o *Outbox) Sent(ctx context.Context, mail Mail) error {
-	if mail.Kind == MailKeysUnused {
+func (o *Outbox) Sent(ctx context.Context, mail record.Mail) error {
+	if mail.Kind == record.MailKeysUnused {
 		if err := unusedMailSent(ctx, o.db, mail); err != nil {
 			return value.Failed("record a sent mail", err)
 		}
@@ -138,23 +139,23 @@ func (o *Outbox) Sent(ctx context.Context, mail Mail) error {
 }
 
 // deleteMail deletes a mail unless its lease has ended and another instance has claimed it since.
-func deleteMail(ctx context.Context, db bun.IDB, mail Mail) error {
-	_, err := db.NewDelete().Model((*Mail)(nil)).Where("id = ? AND attempts = ?", mail.ID, mail.Attempts).Exec(ctx)
+func deleteMail(ctx context.Context, db bun.IDB, mail record.Mail) error {
+	_, err := db.NewDelete().Model((*record.Mail)(nil)).Where("id = ? AND attempts = ?", mail.ID, mail.Attempts).Exec(ctx)
 	return err
 }
 
 // Failed schedules the next attempt of a mail. If no attempt can succeed or the mail is too old, it
 // deletes the mail instead and reports this.
-func (o *Outbox) Failed(ctx context.Context, mail Mail, permanent bool) (dropped bool, err error) {
+func (o *Outbox) Failed(ctx context.Context, mail record.Mail, permanent bool) (dropped bool, err error) {
 	kept := mailKept
-	if mail.Kind == MailPasswordForgotten {
+	if mail.Kind == record.MailPasswordForgotten {
 		kept = resetMailKept
 	}
 	retry := o.db.Now().Add(mailRetry(mail.Attempts))
 	if permanent || retry.Sub(mail.CreatedAt) > kept {
 		return true, value.Failed("drop a mail", deleteMail(ctx, o.db, mail))
 	}
-	_, err = o.db.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?", retry).
+	_, err = o.db.NewUpdate().Model((*record.Mail)(nil)).Set("due_at = ?", retry).
 		Where("id = ? AND attempts = ?", mail.ID, mail.Attempts).Exec(ctx)
 	return false, value.Failed("schedule a mail", err)
 }
@@ -173,13 +174,13 @@ func (o *Outbox) Enabled() bool { return o.db.Mails }
 
 // Waiting returns the number of mails in the outbox.
 func (o *Outbox) Waiting(ctx context.Context) (int, error) {
-	count, err := o.db.NewSelect().Model((*Mail)(nil)).Count(ctx)
+	count, err := o.db.NewSelect().Model((*record.Mail)(nil)).Count(ctx)
 	return int(count), value.Failed("count mails", err)
 }
 
 // readExpiring reads the keys that a mail about their expiry reports. Because it reads them when
 // the mail is sent, it leaves out those that were revoked or edited since.
-func readExpiring(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
+func readExpiring(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.MailKey, error) {
 	return listKeys(readKeys(ctx, tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
 		OrderExpr("api_key.expires_at, api_key.id"), mail))
@@ -187,7 +188,7 @@ func readExpiring(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
 
 // readUnused reads the keys that a mail about unused keys reports, without those that were used
 // since.
-func readUnused(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
+func readUnused(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.MailKey, error) {
 	keys, err := readKeys(ctx, tx.NewSelect().Where("api_key.unused_warned_at = ? AND api_key.unused_policy >= 0", mail.CreatedAt).
 		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", tx.Now()).
 		Where("NOT EXISTS (SELECT 1 FROM api_key_last_uses AS last_use WHERE last_use.api_key_id = api_key.id AND last_use.used_at > api_key.unused_warned_at)").
@@ -204,15 +205,15 @@ func readUnused(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
 
 // readLeaked reads the keys that a mail about leaked keys reports: those that were revoked since
 // the first one, at most MaxLeakedKeys+1.
-func readLeaked(ctx context.Context, tx db.Tx, mail Mail) ([]MailKey, error) {
+func readLeaked(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.MailKey, error) {
 	return listKeys(readKeys(ctx, tx.NewSelect().Where("COALESCE(api_key.revoked_at, api_key.expires_at) >= ?", mail.CreatedAt).
 		Where("api_key.leak_reporter IS NOT NULL").
-		OrderExpr("api_key.revoked_at, api_key.id").Limit(MaxLeakedKeys+1), mail))
+		OrderExpr("api_key.revoked_at, api_key.id").Limit(record.MaxLeakedKeys+1), mail))
 }
 
 // readKeys reads the keys of a query that a mail reports to its recipient: an owner, or the user
 // who generated the key. A recipient who was disabled or removed since gets no mail.
-func readKeys(ctx context.Context, query *bun.SelectQuery, mail Mail) (keys []Key, err error) {
+func readKeys(ctx context.Context, query *bun.SelectQuery, mail record.Mail) (keys []Key, err error) {
 	err = query.Model(&keys).Where("api_key.account_id = ?", mail.AccountID).
 		Where("EXISTS (SELECT 1 FROM users AS u WHERE u.account_id = api_key.account_id AND u.email = ? AND "+
 			"u.disabled_at IS NULL AND u.removed_at IS NULL AND (u.role = ? OR u.id = api_key.created_by))",
@@ -221,11 +222,11 @@ func readKeys(ctx context.Context, query *bun.SelectQuery, mail Mail) (keys []Ke
 }
 
 // listKeys returns the keys as a mail lists them.
-func listKeys(keys []Key, err error) ([]MailKey, error) {
-	var list []MailKey
+func listKeys(keys []Key, err error) ([]record.MailKey, error) {
+	var list []record.MailKey
 	for _, key := range keys {
 		at := cmp.Or(key.RevokedAt, key.UnusedEnd, key.ExpiresAt)
-		list = append(list, MailKey{Label: key.Label, Masked: key.Masked(), Leak: key.Leak, At: *at})
+		list = append(list, record.MailKey{Label: key.Label, Masked: key.Masked(), Leak: key.Leak, At: *at})
 	}
 	return list, err
 }

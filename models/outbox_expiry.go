@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"time"
@@ -84,16 +85,16 @@ func (o *Outbox) warn(ctx context.Context, tx db.Tx, accountID uuid.UUID) error 
 // queueWarnings queues the mails about keys of an account. If there is no room, or each recipient
 // has reached the limit of mails, it reports false, and the next round tries again.
 func queueWarnings(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (bool, error) {
-	recipients, err := ownersAndCreators(ctx, tx, accountID, keys...)
+	recipients, err := record.OwnersAndCreators(ctx, tx, accountID, keys...)
 	if err != nil || len(recipients) == 0 {
 		return true, err
 	}
-	if room, err := hasMailRoom(ctx, tx, &accountID); err != nil || !room {
+	if room, err := record.HasMailRoom(ctx, tx, &accountID); err != nil || !room {
 		return false, err
 	}
-	mails := make([]Mail, len(recipients))
+	mails := make([]record.Mail, len(recipients))
 	for i, recipient := range recipients {
-		mails[i] = Mail{Kind: MailKeysExpiring, AccountID: &accountID, Recipient: recipient, CreatedAt: now}
+		mails[i] = record.Mail{Kind: record.MailKeysExpiring, AccountID: &accountID, Recipient: recipient, CreatedAt: now}
 	}
-	return queueMails(ctx, tx, mails)
+	return record.QueueMails(ctx, tx, mails)
 }

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
 // expiryMails sends all mails and returns those about keys that expire.
-func (f *fixture) expiryMails(t *testing.T) (mails []models.Mail) {
+func (f *fixture) expiryMails(t *testing.T) (mails []record.Mail) {
 	t.Helper()
 	for {
 		mail, _, err := f.Outbox.Claim(t.Context())
@@ -21,7 +22,7 @@ func (f *fixture) expiryMails(t *testing.T) (mails []models.Mail) {
 		}
 		must(t, err)
 		must(t, f.Outbox.Sent(t.Context(), mail))
-		if mail.Kind == models.MailKeysExpiring {
+		if mail.Kind == record.MailKeysExpiring {
 			mails = append(mails, mail)
 		}
 	}
@@ -36,7 +37,7 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		creator := f.member(t, c, models.RoleMember)
 		f.member(t, c, models.RoleMember)
 		start := f.clock.Now()
-		generate := func(label string, life time.Duration, by models.Actor) models.Key {
+		generate := func(label string, life time.Duration, by record.Actor) models.Key {
 			n := restricted(models.Restrictions{ExpiresAt: f.in(life)})
 			n.Label = label
 			key, _ := f.generate(t, c, n, by)
@@ -61,7 +62,7 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		}
 		at := func(d time.Duration) { f.clock.Advance(start.Add(d).Sub(f.clock.Now())) }
 
-		generate("first", 30*value.Day, models.UserActor(creator.ID, ""))
+		generate("first", 30*value.Day, record.UserActor(creator.ID, ""))
 		generate("second", 30*value.Day+30*time.Minute, c.actor)
 		revoked := generate("revoked", 30*value.Day, c.actor)
 		edited := generate("edited", 40*value.Day, c.actor)
@@ -102,7 +103,7 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		ctx, c := t.Context(), f.customer(t)
 		creator := f.member(t, c, models.RoleMember)
-		generate := func(by models.Actor) {
+		generate := func(by record.Actor) {
 			f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(7*value.Day + time.Minute)}), by)
 			f.clock.Advance(time.Minute)
 		}
@@ -119,12 +120,12 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 			}
 		}
 
-		generate(models.UserActor(creator.ID, ""))
-		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
+		generate(record.UserActor(creator.ID, ""))
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, record.Operator()))
 		expect("a disabled account")
-		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()))
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, record.Operator()))
 		expect("an account enabled again", c.user.Email, creator.Email)
-		generate(models.UserActor(creator.ID, ""))
+		generate(record.UserActor(creator.ID, ""))
 		must(t, f.Outbox.WarnOfExpiry(ctx))
 		must(t, f.People.SetDisabled(ctx, creator.Email, true))
 		expect("a user disabled before the mail is sent", c.user.Email)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -105,7 +106,7 @@ func TestRepeatedMailsAreClaimedLast(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		refused, other := f.customer(t), f.customer(t)
 		f.Store = f.open(t, models.Options{Mail: true})
-		claim := func(from customer, attempt int) models.Mail {
+		claim := func(from customer, attempt int) record.Mail {
 			t.Helper()
 			mail, _, err := f.Outbox.Claim(t.Context())
 			if err != nil || *mail.AccountID != from.ID || mail.Attempts != attempt {
@@ -175,7 +176,7 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 				return f.changeEmail(t, session, c, newEmail())
 			},
 			"after the account was disabled": func(c customer, _ models.Session) error {
-				return f.Accounts.SetDisabled(t.Context(), c.ID, true, models.Operator())
+				return f.Accounts.SetDisabled(t.Context(), c.ID, true, record.Operator())
 			},
 		} {
 			c := f.customer(t)
@@ -212,7 +213,7 @@ func TestChangeOfAFactorIsReportedToItsUser(t *testing.T) {
 		passkey := models.Passkey{CredentialID: c.user.ID[:], Credential: "{}", Name: "Phone"}
 		must(t, f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor))
 		mail, _, err := f.Outbox.Claim(t.Context())
-		if err != nil || mail.Kind != models.ActionPasskeyAdded || mail.Recipient != c.user.Email {
+		if err != nil || mail.Kind != record.ActionPasskeyAdded || mail.Recipient != c.user.Email {
 			t.Errorf("%+v, %v", mail, err)
 		}
 	})

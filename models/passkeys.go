@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -47,7 +48,7 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
 // records the activity. The error may be [value.ErrPasskeyLimit], [value.ErrPasskeyTaken], [value.ErrChallengeUsed]
 // or [value.ErrOnlyByProvider].
-func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
+func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor record.Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = value.NewID(), session.UserID, c.db.Now()
 	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx db.Tx) error {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
@@ -70,8 +71,8 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 		if err := value.UnlessAffected(result, err, value.ErrPasskeyTaken); err != nil {
 			return err
 		}
-		return recordActivity(ctx, tx, actor, Activity{
-			AccountID: session.AccountID, Action: ActionPasskeyAdded, SubjectID: &passkey.ID, Label: passkey.Name,
+		return record.Add(ctx, tx, actor, record.Activity{
+			AccountID: session.AccountID, Action: record.ActionPasskeyAdded, SubjectID: &passkey.ID, Label: passkey.Name,
 		})
 	})
 }
@@ -79,7 +80,7 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 // RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
 // the activity. If the user could not sign in any more, the error is [value.ErrOnlySignIn], and if the
 // account requires a factor and this is the last one, [value.ErrLastFactor].
-func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
+func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor record.Actor) error {
 	return c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccount(ctx, session.AccountID); err != nil {
 			return err
@@ -105,7 +106,7 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 		if err := checkFactorLeft(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		err = recordActivity(ctx, tx, actor, Activity{AccountID: session.AccountID, Action: ActionPasskeyRemoved, SubjectID: &id, Label: removed.Name})
+		err = record.Add(ctx, tx, actor, record.Activity{AccountID: session.AccountID, Action: record.ActionPasskeyRemoved, SubjectID: &id, Label: removed.Name})
 		if err != nil {
 			return err
 		}

@@ -10,11 +10,12 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
 // passkey adds a passkey to the user of a session and returns it as stored.
-func (f *fixture) passkey(t *testing.T, session models.Session, actor models.Actor) models.Passkey {
+func (f *fixture) passkey(t *testing.T, session models.Session, actor record.Actor) models.Passkey {
 	t.Helper()
 	id := []byte(uuid.NewString())
 	must(t, f.Credentials.AddPasskey(t.Context(), session, models.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
@@ -49,7 +50,7 @@ func TestPasskeySignsIn(t *testing.T) {
 		must(t, f.People.SetDisabled(ctx, c.user.Email, false))
 		must(t, f.Credentials.RemovePasskey(ctx, session, passkey.ID, c.actor))
 		checkError(t, "removed", use(21, "sixth"), value.ErrPasskeyNotFound)
-		for _, action := range []models.Action{models.ActionPasskeyAdded, models.ActionPasskeyRemoved} {
+		for _, action := range []record.Action{record.ActionPasskeyAdded, record.ActionPasskeyRemoved} {
 			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].Label != "Phone" {
 				t.Errorf("%s: recorded %+v", action, recorded)
 			}
@@ -148,7 +149,7 @@ func TestSecondFactorIsRequired(t *testing.T) {
 		if signedIn, err := f.SignIn.Start(ctx, user, browser); err != nil || signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
-		for _, action := range []models.Action{models.ActionSecondFactorRequired, models.ActionSecondFactorOptional} {
+		for _, action := range []record.Action{record.ActionSecondFactorRequired, record.ActionSecondFactorOptional} {
 			if recorded := f.recorded(t, owner, action); len(recorded) != 1 {
 				t.Errorf("%s: recorded %+v", action, recorded)
 			}
@@ -180,7 +181,7 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		f.checkCount(t, 0, "SELECT count(*) FROM recovery_codes")
-		if recorded := f.recorded(t, c, models.ActionSecondFactorReset); len(recorded) != 1 || recorded[0].ActorName != "Operator" {
+		if recorded := f.recorded(t, c, record.ActionSecondFactorReset); len(recorded) != 1 || recorded[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", recorded)
 		}
 		checkError(t, "nobody", f.Credentials.ResetSecondFactor(ctx, c.user.AccountID, uuid.New()), value.ErrUserNotFound)
@@ -206,7 +207,7 @@ func TestConcurrentConnectionsOfOneIdentity(t *testing.T) {
 		if taken != 2 {
 			t.Errorf("%d of four connections were refused, want 2", taken)
 		}
-		activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 100, Actions: []models.Action{models.ActionIdentityConnected}})
+		activities, err := f.Activity.List(t.Context(), c.ID, record.ActivityPage{Limit: 100, Actions: []record.Action{record.ActionIdentityConnected}})
 		if err != nil || len(activities) != 1 {
 			t.Errorf("%d activities, %v", len(activities), err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ import (
 // a [*value.SignInLimitError] after too many of this user. If the new password breaks a rule, it is an
 // [*value.InvalidError] for the field "password". If both are wrong, the two errors are joined. It may
 // also be [value.ErrOnlyByProvider].
-func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
+func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor record.Actor) (token string, err error) {
 	if c.passwords.off {
 		return "", value.ErrPasswordsOff
 	}
@@ -57,7 +58,7 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 		if err := forgetRefusedCodes(ctx, tx, user.ID); err != nil {
 			return "", err
 		}
-		return token, replacePassword(ctx, tx, &user, hash, session.ID, actor, ActionPasswordChanged)
+		return token, replacePassword(ctx, tx, &user, hash, session.ID, actor, record.ActionPasswordChanged)
 	})
 }
 
@@ -79,7 +80,7 @@ func (c *Credentials) ResetPassword(ctx context.Context, email, password string)
 	// The old hash is not compared: an intruder must not be able to block the reset by changing
 	// the password at the same time.
 	return c.db.InTx(ctx, "reset password", func(ctx context.Context, tx db.Tx) error {
-		if err := replacePassword(ctx, tx, &user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
+		if err := replacePassword(ctx, tx, &user, hash, uuid.Nil, record.Operator(), record.ActionPasswordReset); err != nil {
 			return err
 		}
 		return forgetRefusedCodes(ctx, tx, user.ID)
@@ -89,13 +90,13 @@ func (c *Credentials) ResetPassword(ctx context.Context, email, password string)
 // replacePassword stores the new hash, also in user, and records the activity. Except for the
 // session keep, it ends the user's sessions, the known browsers and the links that sign in, set a
 // password or confirm an email.
-func replacePassword(ctx context.Context, tx db.Tx, user *User, hash string, keep uuid.UUID, actor Actor, action Action) error {
+func replacePassword(ctx context.Context, tx db.Tx, user *User, hash string, keep uuid.UUID, actor record.Actor, action record.Action) error {
 	err := tx.NewUpdate().Model(user).Set("password_hash = ?, known_browsers = known_browsers + 1", hash).
 		Where("id = ?", user.ID).Returning("password_hash, known_browsers").Scan(ctx)
 	if err != nil {
 		return value.NoRows(err, value.ErrUserNotFound)
 	}
-	err = recordActivity(ctx, tx, actor, user.activity(action))
+	err = record.Add(ctx, tx, actor, user.activity(action))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -40,7 +41,7 @@ func TestPasswordIsChanged(t *testing.T) {
 		for _, token := range []string{renewed, foreign} {
 			must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		}
-		changed := f.recorded(t, c, models.ActionPasswordChanged)
+		changed := f.recorded(t, c, record.ActionPasswordChanged)
 		if len(changed) != 1 || changed[0].ActorName != c.user.Email || *changed[0].SubjectID != c.user.ID {
 			t.Errorf("recorded %+v", changed)
 		}
@@ -75,7 +76,7 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrWrongCredentials)
 		checkError(t, "a session after the reset", errOf(f.Sessions.Find(ctx, token, browser)), value.ErrSessionNotFound)
-		reset := f.recorded(t, c, models.ActionPasswordReset)
+		reset := f.recorded(t, c, record.ActionPasswordReset)
 		if len(reset) != 1 || reset[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", reset)
 		}
@@ -111,7 +112,7 @@ func TestOldPasswordHashIsUpgraded(t *testing.T) {
 func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		refusals := func(c customer) []models.Activity { return f.recorded(t, c, models.ActionSignInFailed) }
+		refusals := func(c customer) []record.Activity { return f.recorded(t, c, record.ActionSignInFailed) }
 		signIn(t, f.Store, "nobody@example.com", wrongPassword, address(1), value.ErrWrongCredentials)
 		for range 10 {
 			signIn(t, f.Store, c.user.Email, wrongPassword, address(3), value.ErrWrongCredentials)
@@ -128,7 +129,7 @@ func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 		modelstest.Facts(t, first, map[string]bool{
 			"one activity": len(refusals(c)) == 1,
 			"one address":  !first.Elsewhere && first.Address == address(3),
-			"actor":        first.ActorKind == models.ActorVisitor && first.ActorName == "Someone",
+			"actor":        first.ActorKind == record.ActorVisitor && first.ActorName == "Someone",
 			"no user":      first.ActorID == nil,
 			"email":        first.Label == c.user.Email,
 			"user's id":    first.SubjectID != nil && *first.SubjectID == c.user.ID,
@@ -153,7 +154,7 @@ func (f *fixture) newMember(t *testing.T, c customer) (member customer, token st
 	t.Helper()
 	user := f.member(t, c, models.RoleMember)
 	signedIn := modelstest.Value(f.SignIn.UseLink(t.Context(), f.link(t, c, user), browser))(t)
-	return customer{Account: c.Account, user: user, actor: models.UserActor(user.ID, "203.0.113.8")}, signedIn.Token
+	return customer{Account: c.Account, user: user, actor: record.UserActor(user.ID, "203.0.113.8")}, signedIn.Token
 }
 
 func TestFirstPasswordIsSet(t *testing.T) {
@@ -179,7 +180,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			if kept, err := f.Sessions.Find(ctx, renewed, browser); err != nil || kept.ID != session.ID || kept.NoPassword {
 				t.Errorf("%s: %+v, %v", name, kept, err)
 			}
-			if set := f.recorded(t, c, models.ActionPasswordChanged); len(set) != 1 || set[0].ActorName != c.user.Email {
+			if set := f.recorded(t, c, record.ActionPasswordChanged); len(set) != 1 || set[0].ActorName != c.user.Email {
 				t.Errorf("%s: recorded %+v", name, set)
 			}
 			// The session says that there is no password, but there is one now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -49,7 +50,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 		if err := value.NoRows(err, nil); err != nil {
 			return err
 		}
-		_, err = queueMails(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
+		_, err = record.QueueMails(ctx, tx, []record.Mail{{Kind: record.MailPasswordForgotten, EmailHash: hash}})
 		return err
 	})
 }
@@ -57,7 +58,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 // createPasswordResetLink returns the address of the user of a queued mail and the token of a new
 // link. If no user has the email, the user cannot sign in with a password, or has too many unused
 // links, the address is empty.
-func createPasswordResetLink(ctx context.Context, tx db.Tx, mail Mail) (address, token string, err error) {
+func createPasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = lockUserWhere(ctx, tx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
 	if errors.Is(err, value.ErrWrongCredentials) {
@@ -127,7 +128,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 		if err := proveEmail(ctx, tx, user.ID); err != nil {
 			return User{}, err
 		}
-		err := replacePassword(ctx, tx, &user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
+		err := replacePassword(ctx, tx, &user, hash, uuid.Nil, record.UserActor(user.ID, client.Address), record.ActionPasswordReset)
 		return user, err
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"portal/models/internal/db"
 	"portal/models/password"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -33,8 +34,8 @@ type guess struct {
 	limited []subject // the subjects whose wrong passwords limit it
 	counted []subject // the subjects that a wrong password counts for
 	place   password.Place
-	actor   Actor  // of the activity that records a wrong password
-	action  Action // of that activity
+	actor   record.Actor  // of the activity that records a wrong password
+	action  record.Action // of that activity
 }
 
 // strangerPlace returns the place of a client in the queue for password hashing.
@@ -51,11 +52,11 @@ func knownPlace(email string) password.Place {
 // [value.ErrWrongCredentials], or a [*value.SignInLimitError] after too many wrong passwords in this session
 // or, as with a known browser, too many of the user. Those of strangers are fewer, so they do not
 // stop a signed-in user.
-func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor Actor) (User, error) {
+func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor record.Actor) (User, error) {
 	email, inSession := emailSubject(session.Email), signInSubject("session", session.ID.String())
 	user, err := p.verify(ctx, session.Email, password, guess{
 		limited: []subject{email.times(2), inSession}, counted: []subject{email, inSession}, place: knownPlace(session.Email),
-		actor: actor, action: ActionPasswordRefused,
+		actor: actor, action: record.ActionPasswordRefused,
 	})
 	if err == nil && user.ID != session.UserID { // another user got the email meanwhile
 		return User{}, value.ErrWrongCredentials

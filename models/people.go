@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -23,7 +24,7 @@ type People struct {
 // to this account. A user without a password signs in with a link. Add is for operators, and the
 // email counts as proven; see [db.Tx.freeEmail]. The error may be an [*value.InvalidError] for the field
 // "email", "role" or "password", [value.ErrAccountNotFound] or [value.ErrEmailTaken].
-func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
+func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor record.Actor) (User, error) {
 	email, err := value.CleanEmail(n.Email)
 	if err != nil {
 		return User{}, err
@@ -98,30 +99,30 @@ func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
 func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
 	user, err := p.FindByEmail(ctx, email)
 	if err == nil {
-		_, err = p.Change(ctx, user.AccountID, user.ID, UserChange{Disabled: &disabled}, Operator())
+		_, err = p.Change(ctx, user.AccountID, user.ID, UserChange{Disabled: &disabled}, record.Operator())
 	}
 	return err
 }
 
-func setUserDisabled(ctx context.Context, tx db.Tx, user User, disabled bool, actor Actor) error {
+func setUserDisabled(ctx context.Context, tx db.Tx, user User, disabled bool, actor record.Actor) error {
 	changed, err := setDisabledAt(ctx, tx, (*User)(nil), user.ID, disabled)
 	if err != nil || !changed {
 		return err
 	}
-	action := ActionUserEnabled
+	action := record.ActionUserEnabled
 	if disabled {
-		action = ActionUserDisabled
+		action = record.ActionUserDisabled
 		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
 			return err
 		}
 	}
-	return recordActivity(ctx, tx, actor, user.activity(action))
+	return record.Add(ctx, tx, actor, user.activity(action))
 }
 
 // Change changes the role of one of the account's users, and disables or enables the user. It
 // records an activity for each change and returns the user. The error may be that of
 // [People.SetRole], also [value.ErrLastOwner] for an owner who would be disabled.
-func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change UserChange, actor Actor) (User, error) {
+func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change UserChange, actor record.Actor) (User, error) {
 	return db.InTx(ctx, p.db, "change user", func(ctx context.Context, tx db.Tx) (User, error) {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
 		if err == nil && change.Role != nil {
@@ -148,7 +149,7 @@ func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change Use
 // activity, unless nothing changes. If an owner becomes a member, the owner's invitations end. The
 // error may be an [*value.InvalidError] for the field "role", [value.ErrUserNotFound], [value.ErrLastOwner],
 // [value.ErrNotOwner] or [value.ErrRoleFromProvider].
-func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
+func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor record.Actor) (User, error) {
 	if err := checkRole(role); err != nil {
 		return User{}, err
 	}
@@ -164,13 +165,13 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 	})
 }
 
-func (p *People) setRole(ctx context.Context, tx db.Tx, user User, role Role, actor Actor) (User, error) {
+func (p *People) setRole(ctx context.Context, tx db.Tx, user User, role Role, actor record.Actor) (User, error) {
 	if user.Role == role {
 		return user, nil
 	}
-	action := ActionUserMadeOwner
+	action := record.ActionUserMadeOwner
 	if role == RoleMember {
-		action = ActionUserMadeMember
+		action = record.ActionUserMadeMember
 		if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 			return User{}, err
 		}
@@ -182,13 +183,13 @@ func (p *People) setRole(ctx context.Context, tx db.Tx, user User, role Role, ac
 	if err := tx.Update(ctx, &user, "role"); err != nil {
 		return User{}, err
 	}
-	return user, recordActivity(ctx, tx, actor, user.activity(action))
+	return user, record.Add(ctx, tx, actor, user.activity(action))
 }
 
 // Remove removes one of the account's users, ends the user's sessions, sign-in links and
 // invitations, and records the activity. The user's keys stay, and the email can be used again. The
 // error may be [value.ErrUserNotFound], [value.ErrLastOwner] or [value.ErrNotOwner].
-func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) error {
 	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
 		if err != nil {
@@ -209,7 +210,7 @@ func (p *People) RemovedFrom(ctx context.Context, id uuid.UUID) (account string,
 	return account, value.Failed("find removed user", err)
 }
 
-func (p *People) remove(ctx context.Context, tx db.Tx, user User, actor Actor) error {
+func (p *People) remove(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
 	if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 		return err
 	}
@@ -228,12 +229,12 @@ func (p *People) remove(ctx context.Context, tx db.Tx, user User, actor Actor) e
 	if err := tx.DeleteOf(ctx, user.ID, append(factorTables, "identities")...); err != nil {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, user.activity(ActionUserRemoved))
+	return record.Add(ctx, tx, actor, user.activity(record.ActionUserRemoved))
 }
 
 // lockMember returns one of the account's users whom the actor may manage, or [value.ErrUserNotFound] or
 // [value.ErrNotOwner]. Two owners who remove each other take turns.
-func lockMember(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
+func lockMember(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, actor record.Actor) (User, error) {
 	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return User{}, err
 	}

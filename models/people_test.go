@@ -12,13 +12,14 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
 // member adds a user without a password to the customer's account.
 func (f *fixture) member(t *testing.T, c customer, role models.Role) models.User {
 	t.Helper()
-	user := modelstest.Value(f.People.Add(t.Context(), c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: role}, models.Operator()))(t)
+	user := modelstest.Value(f.People.Add(t.Context(), c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: role}, record.Operator()))(t)
 	return user
 }
 
@@ -30,7 +31,7 @@ func (f *fixture) owner(t *testing.T, c customer) models.User {
 	return user
 }
 
-func actionsOf(activities []models.Activity) (actions []models.Action) {
+func actionsOf(activities []record.Activity) (actions []record.Action) {
 	for _, activity := range activities {
 		actions = append(actions, activity.Action)
 	}
@@ -40,7 +41,7 @@ func actionsOf(activities []models.Activity) (actions []models.Action) {
 func TestUsersAreAddedAndListed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		added, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: " Bob@example.com ", Password: password, Role: models.RoleMember}, models.Operator())
+		added, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: " Bob@example.com ", Password: password, Role: models.RoleMember}, record.Operator())
 		if err != nil || added.Email != "Bob@example.com" || added.Role != models.RoleMember || added.AccountID != c.ID {
 			t.Fatalf("%+v, %v", added, err)
 		}
@@ -56,20 +57,20 @@ func TestUsersAreAddedAndListed(t *testing.T) {
 		if err != nil || len(users.Items) != 1 || users.Next != uuid.Nil || users.Items[0].ID != added.ID {
 			t.Errorf("%+v, %v", users, err)
 		}
-		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, []models.Action{models.ActionUserAdded}) {
+		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, []record.Action{record.ActionUserAdded}) {
 			t.Errorf("activities %v", actions)
 		}
 		for _, email := range []string{"BOB@example.com", other.user.Email} {
-			_, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: email, Role: models.RoleMember}, models.Operator())
+			_, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: email, Role: models.RoleMember}, record.Operator())
 			checkError(t, email, err, value.ErrEmailTaken)
 		}
-		checkError(t, "no account", errOf(f.People.Add(t.Context(), newID(), models.NewUser{Email: "eve@example.com", Role: models.RoleMember}, models.Operator())), value.ErrAccountNotFound)
+		checkError(t, "no account", errOf(f.People.Add(t.Context(), newID(), models.NewUser{Email: "eve@example.com", Role: models.RoleMember}, record.Operator())), value.ErrAccountNotFound)
 		for field, n := range map[string]models.NewUser{
 			"email":    {Email: "eve", Role: models.RoleMember},
 			"role":     {Email: "eve@example.com", Role: "admin"},
 			"password": {Email: "eve@example.com", Role: models.RoleMember, Password: "short"},
 		} {
-			checkInvalid(t, field, errOf(f.People.Add(t.Context(), c.ID, n, models.Operator())), field)
+			checkInvalid(t, field, errOf(f.People.Add(t.Context(), c.ID, n, record.Operator())), field)
 		}
 	})
 }
@@ -92,23 +93,23 @@ func TestRemovedUserIsSignedOutAndItsEmailIsFree(t *testing.T) {
 		f.owner(t, c)
 		token := f.session(t, c)
 		verified := modelstest.Value(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, browser))(t)
-		checkError(t, "as another account", f.People.Remove(t.Context(), other.ID, c.user.ID, models.Operator()), value.ErrUserNotFound)
-		must(t, f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()))
+		checkError(t, "as another account", f.People.Remove(t.Context(), other.ID, c.user.ID, record.Operator()), value.ErrUserNotFound)
+		must(t, f.People.Remove(t.Context(), c.ID, c.user.ID, record.Operator()))
 		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), value.ErrSessionNotFound)
 		checkError(t, "a sign-in in flight", errOf(f.SignIn.Start(t.Context(), verified, browser)), value.ErrWrongCredentials)
 		signIn(t, f.Store, c.user.Email, password, address(1), value.ErrWrongCredentials)
 		use(t, f.Store, secret, 1)
-		checkError(t, "again", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), value.ErrUserNotFound)
+		checkError(t, "again", f.People.Remove(t.Context(), c.ID, c.user.ID, record.Operator()), value.ErrUserNotFound)
 		activities := f.activities(t, c)
-		if newest := activities[0]; newest.Action != models.ActionUserRemoved || newest.Label != c.user.Email || newest.ActorName != "Operator" {
+		if newest := activities[0]; newest.Action != record.ActionUserRemoved || newest.Label != c.user.Email || newest.ActorName != "Operator" {
 			t.Errorf("%+v", newest)
 		}
 		for _, activity := range activities {
-			if activity.Action == models.ActionKeyGenerated && (activity.ActorName != c.user.Email || *activity.SubjectID != key.ID) {
+			if activity.Action == record.ActionKeyGenerated && (activity.ActorName != c.user.Email || *activity.SubjectID != key.ID) {
 				t.Errorf("the removed user is not named: %+v", activity)
 			}
 		}
-		must(t, errOf(f.People.Add(t.Context(), other.ID, models.NewUser{Email: c.user.Email, Role: models.RoleMember}, models.Operator())))
+		must(t, errOf(f.People.Add(t.Context(), other.ID, models.NewUser{Email: c.user.Email, Role: models.RoleMember}, record.Operator())))
 	})
 }
 
@@ -116,17 +117,17 @@ func TestLastOwnerCannotBeRemoved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		member := f.member(t, c, models.RoleMember)
-		checkError(t, "beside a member", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), value.ErrLastOwner)
-		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
+		checkError(t, "beside a member", f.People.Remove(t.Context(), c.ID, c.user.ID, record.Operator()), value.ErrLastOwner)
+		must(t, f.People.Remove(t.Context(), c.ID, member.ID, record.Operator()))
 		disabled := f.owner(t, c)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, true))
-		checkError(t, "beside a disabled owner", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), value.ErrLastOwner)
+		checkError(t, "beside a disabled owner", f.People.Remove(t.Context(), c.ID, c.user.ID, record.Operator()), value.ErrLastOwner)
 		checkError(t, "disabled", f.People.SetDisabled(t.Context(), c.user.Email, true), value.ErrLastOwner)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, false))
 
 		owners := []uuid.UUID{c.user.ID, disabled.ID}
 		_, errs := atOnce(len(owners), func(i int) error {
-			return f.People.Remove(t.Context(), c.ID, owners[i], models.Operator())
+			return f.People.Remove(t.Context(), c.ID, owners[i], record.Operator())
 		})
 		users, err := f.People.List(t.Context(), c.ID, value.Page{Limit: 10})
 		if err != nil || len(users.Items) != 1 || len(errs) != 1 || !errors.Is(errs[0], value.ErrLastOwner) {
@@ -160,7 +161,7 @@ func TestLastOwnerWhoCanSignInStays(t *testing.T) {
 			"passkey": func(c customer, u models.User) {
 				signedIn := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, u), browser))(t)
 				session := modelstest.Value(f.Sessions.Find(ctx, signedIn.Token, browser))(t)
-				f.passkey(t, session, models.UserActor(u.ID, ""))
+				f.passkey(t, session, record.UserActor(u.ID, ""))
 			},
 		} {
 			for leaving, leave := range leave {
@@ -199,7 +200,7 @@ func TestDisabledUserIsSignedOutUntilTheNextSignIn(t *testing.T) {
 		checkError(t, "the old session", errOf(f.Sessions.Find(t.Context(), token, browser)), value.ErrSessionNotFound)
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		// Each is recorded once.
-		want := []models.Action{models.ActionUserEnabled, models.ActionUserDisabled, models.ActionSignedIn, models.ActionUserAdded}
+		want := []record.Action{record.ActionUserEnabled, record.ActionUserDisabled, record.ActionSignedIn, record.ActionUserAdded}
 		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, want) {
 			t.Errorf("activities %v, want %v", actions, want)
 		}
@@ -216,10 +217,10 @@ func TestRoleIsChanged(t *testing.T) {
 			t.Errorf("found %+v, %v", found, err)
 		}
 		checkError(t, "unknown", errOf(f.People.FindByEmail(t.Context(), "nobody@example.com")), value.ErrUserNotFound)
-		set := func(id uuid.UUID, role models.Role, actor models.Actor) error {
+		set := func(id uuid.UUID, role models.Role, actor record.Actor) error {
 			return errOf(f.People.SetRole(t.Context(), c.ID, id, role, actor))
 		}
-		checkError(t, "by the member", set(member.ID, models.RoleOwner, models.UserActor(member.ID, "")), value.ErrNotOwner)
+		checkError(t, "by the member", set(member.ID, models.RoleOwner, record.UserActor(member.ID, "")), value.ErrNotOwner)
 		checkError(t, "by another account's owner", set(member.ID, models.RoleOwner, other.actor), value.ErrNotOwner)
 		checkError(t, "of another account's user", set(other.user.ID, models.RoleMember, c.actor), value.ErrUserNotFound)
 		checkError(t, "of the last owner", set(c.user.ID, models.RoleMember, c.actor), value.ErrLastOwner)
@@ -234,7 +235,7 @@ func TestRoleIsChanged(t *testing.T) {
 			t.Errorf("%+v, %v", session, err)
 		}
 		checkError(t, "by a former owner", set(c.user.ID, models.RoleOwner, c.actor), value.ErrNotOwner)
-		if got := actionsOf(f.activities(t, c))[:3]; got[0] != models.ActionUserMadeMember || got[1] != models.ActionUserMadeOwner || got[2] != models.ActionSignedIn {
+		if got := actionsOf(f.activities(t, c))[:3]; got[0] != record.ActionUserMadeMember || got[1] != record.ActionUserMadeOwner || got[2] != record.ActionSignedIn {
 			t.Errorf("activities %v", got)
 		}
 	})
@@ -243,11 +244,11 @@ func TestRoleIsChanged(t *testing.T) {
 // Each of the two has loaded the page, and both remove the other at once.
 func TestTwoOwnersRemoveEachOther(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		for name, remove := range map[string]func(s *models.Store, c customer, id uuid.UUID, actor models.Actor) error{
-			"remove": func(s *models.Store, c customer, id uuid.UUID, actor models.Actor) error {
+		for name, remove := range map[string]func(s *models.Store, c customer, id uuid.UUID, actor record.Actor) error{
+			"remove": func(s *models.Store, c customer, id uuid.UUID, actor record.Actor) error {
 				return s.People.Remove(t.Context(), c.ID, id, actor)
 			},
-			"make a member": func(s *models.Store, c customer, id uuid.UUID, actor models.Actor) error {
+			"make a member": func(s *models.Store, c customer, id uuid.UUID, actor record.Actor) error {
 				return errOf(s.People.SetRole(t.Context(), c.ID, id, models.RoleMember, actor))
 			},
 		} {
@@ -256,7 +257,7 @@ func TestTwoOwnersRemoveEachOther(t *testing.T) {
 				c := f.customer(t)
 				owners := []uuid.UUID{c.user.ID, f.owner(t, c).ID}
 				done, errs := atOnce(2, func(i int) error {
-					return remove(stores[i], c, owners[1-i], models.UserActor(owners[i], ""))
+					return remove(stores[i], c, owners[1-i], record.UserActor(owners[i], ""))
 				})
 				left := f.count(t, "SELECT count(*) FROM users WHERE account_id = ? AND role = 'owner' AND disabled_at IS NULL", c.ID)
 				if done != 1 || left != 1 || !errors.Is(errs[0], value.ErrNotOwner) {
@@ -286,7 +287,7 @@ func TestKeysHaveTheUserWhoGeneratedThem(t *testing.T) {
 
 		revoked, _ := f.key(t, c)
 		f.revoke(t, revoked)
-		f.generate(t, c, form("by an operator"), models.Operator())
+		f.generate(t, c, form("by an operator"), record.Operator())
 		keys, err := f.Keys.GeneratedBy(t.Context(), c.ID, c.user.ID)
 		if err != nil || len(keys) != 1 || keys[0].ID != key.ID {
 			t.Errorf("%+v, %v", keys, err)
@@ -301,7 +302,7 @@ func TestRemovedUsersArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		removed, withKey := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
-		f.generate(t, c, form("kept"), models.UserActor(withKey.ID, ""))
+		f.generate(t, c, form("kept"), record.UserActor(withKey.ID, ""))
 		for _, user := range []models.User{removed, withKey} {
 			must(t, f.People.Remove(t.Context(), c.ID, user.ID, c.actor))
 		}
@@ -336,7 +337,7 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 		}{
 			"by this release": {}, "as Firefox sends it": {shown, old(shown)}, "as Chromium sends it": {"ada@xn--bcher-kva.example", old("ada@xn--bcher-kva.example")},
 		} {
-			user, err := f.People.Add(ctx, c.ID, models.NewUser{Email: typed, Password: password, Role: models.RoleMember}, models.Operator())
+			user, err := f.People.Add(ctx, c.ID, models.NewUser{Email: typed, Password: password, Role: models.RoleMember}, record.Operator())
 			must(t, err)
 			if user.Email != "Ada@b\u00fccher.example" {
 				t.Errorf("stored as %q", user.Email)
@@ -371,10 +372,10 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				f.exec(t, "DELETE FROM outbox")
 
 				same := models.NewUser{Email: email, Role: models.RoleMember}
-				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, models.Operator())), value.ErrEmailTaken)
+				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, record.Operator())), value.ErrEmailTaken)
 				checkError(t, name+": another account", errOf(f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: email, Password: password})), value.ErrEmailTaken)
 				checkError(t, name+": another's new email", f.Credentials.ChangeEmail(ctx, c.user.Email, email), value.ErrEmailTaken)
-				_, _, err = f.Invitations.Create(ctx, f.customer(t).ID, email, models.RoleMember, models.Operator())
+				_, _, err = f.Invitations.Create(ctx, f.customer(t).ID, email, models.RoleMember, record.Operator())
 				checkError(t, name+": invited", err, value.ErrEmailTaken)
 			}
 			for i := range 10 {
@@ -387,7 +388,7 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 					t.Errorf("%s: %q after ten wrong passwords: %v", name, email, err)
 				}
 			}
-			must(t, f.People.Remove(ctx, c.ID, user.ID, models.Operator()))
+			must(t, f.People.Remove(ctx, c.ID, user.ID, record.Operator()))
 			for _, email := range forms {
 				if found, err := f.Erasures.FindUser(ctx, email); found.Email == "" || err != nil {
 					t.Errorf("%s: the removed user %q: %v", name, email, err)
@@ -395,13 +396,13 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 			}
 			f.exec(t, "DELETE FROM sign_in_failures")
 		}
-		_, _, err := f.Invitations.Create(ctx, c.ID, forms[2], models.RoleMember, models.Operator())
+		_, _, err := f.Invitations.Create(ctx, c.ID, forms[2], models.RoleMember, record.Operator())
 		must(t, err)
 		pending, err := f.Invitations.Pending(ctx, c.ID)
 		if err != nil || len(pending) != 1 || pending[0].Email != "ADA@b\u00fccher.example" {
 			t.Errorf("invited %+v, %v", pending, err)
 		}
-		_, _, err = f.Invitations.Create(ctx, c.ID, forms[0], models.RoleMember, models.Operator())
+		_, _, err = f.Invitations.Create(ctx, c.ID, forms[0], models.RoleMember, record.Operator())
 		checkError(t, "invited again", err, value.ErrEmailInvited)
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 	"portal/models/webhook"
@@ -127,7 +128,7 @@ func TestClaimsDoNotLookAtIdleEndpoints(t *testing.T) {
 		endpoints := make([]models.Endpoint, 300)
 		c := f.customer(t)
 		for i := range endpoints {
-			endpoints[i] = models.Endpoint{ID: newID(), AccountID: c.ID, URL: "https://example.com/", Groups: []models.EventGroup{models.GroupKeys}, CreatedAt: now, KeyID: make([]byte, 8), Secret: []byte{}}
+			endpoints[i] = models.Endpoint{ID: newID(), AccountID: c.ID, URL: "https://example.com/", Groups: []record.EventGroup{record.GroupKeys}, CreatedAt: now, KeyID: make([]byte, 8), Secret: []byte{}}
 		}
 		insert(&endpoints)
 		busy, other := endpoints[10], endpoints[20]
@@ -136,7 +137,7 @@ func TestClaimsDoNotLookAtIdleEndpoints(t *testing.T) {
 			for range n / 500 {
 				deliveries := make([]models.Delivery, 500)
 				for i := range deliveries {
-					deliveries[i] = models.Delivery{EndpointID: e.ID, EventID: newID(), Event: models.EventTest, AccountID: e.AccountID, CreatedAt: now, DueAt: &due}
+					deliveries[i] = models.Delivery{EndpointID: e.ID, EventID: newID(), Event: record.EventTest, AccountID: e.AccountID, CreatedAt: now, DueAt: &due}
 				}
 				insert(&deliveries)
 			}
@@ -219,7 +220,7 @@ func (f *fixture) rowsRead(t *testing.T, statement, table string, tooMany func(s
 func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	t.Helper()
 	ctx, c := t.Context(), f.customer(t)
-	endpoint, _, err := s.Webhooks.Add(ctx, c.ID, "https://example.com/", models.EventGroups, c.actor)
+	endpoint, _, err := s.Webhooks.Add(ctx, c.ID, "https://example.com/", record.EventGroups, c.actor)
 	must(t, err)
 	key, secret := f.key(t, c)
 	_, leaked := f.key(t, c)
@@ -262,11 +263,11 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		must(t, err)
 		must(t, errOf(s.Outbox.Failed(ctx, mail, false)))
 		must(t, s.Outbox.Sent(ctx, mail))
-		if mail.Kind == models.MailEmailConfirmation {
+		if mail.Kind == record.MailEmailConfirmation {
 			must(t, errOf(s.Credentials.NewEmail(ctx, token)))
 			must(t, s.Credentials.ChangeEmail(ctx, modelstest.Value(s.Credentials.ConfirmEmail(ctx, token, ""))(t), c.user.Email))
 		}
-		if mail.Kind == models.MailPasswordForgotten {
+		if mail.Kind == record.MailPasswordForgotten {
 			must(t, errOf(s.Credentials.PasswordResetUser(ctx, token)))
 			must(t, errOf(s.Credentials.UsePasswordReset(ctx, token, "four words of another kind", models.Client{})))
 		}
@@ -296,7 +297,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		must(t, errOf(s.Calls.List(ctx, selected)))
 	}
 	must(t, errOf(s.Calls.End(ctx, c.ID, calls[0].ID, c.actor)))
-	must(t, errOf(s.Accounts.SetLimits(ctx, c.ID, value.Limits{Calls: 5, MinutesPerMonth: 1}, models.Operator())))
+	must(t, errOf(s.Accounts.SetLimits(ctx, c.ID, value.Limits{Calls: 5, MinutesPerMonth: 1}, record.Operator())))
 	caller := modelstest.Value(s.API.Authenticate(ctx, secret, models.Source{}))(t)
 	f.exec(t, "UPDATE call_rounds SET listed_at = NULL")
 	must(t, s.API.CheckCalls(ctx, caller))
@@ -314,7 +315,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.Find(ctx, c.ID, key.ID)),
 		errOf(s.Keys.FindAsOperator(ctx, key.ID)),
 		errOf(s.Keys.FindBySecret(ctx, secret)),
-		errOf(s.Keys.ReportLeaked(ctx, []models.LeakedText{models.NewLeakedText(leaked, "")}, models.LeakGitHub, "")),
+		errOf(s.Keys.ReportLeaked(ctx, []models.LeakedText{models.NewLeakedText(leaked, "")}, record.LeakGitHub, "")),
 		errOf(s.Keys.Rename(ctx, c.ID, key.ID, "renamed", c.actor)),
 		errOf(s.Keys.All(ctx, c.ID, page)),
 		errOf(s.Keys.All(ctx, c.ID, value.Page{Limit: 10, After: key.ID})),
@@ -350,13 +351,13 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		s.Webhooks.Resend(ctx, c.ID, endpoint.ID, newID(), "x"),
 		s.Webhooks.Disable(ctx, c.ID, endpoint.ID, c.actor),
 		s.Webhooks.Remove(ctx, c.ID, endpoint.ID, c.actor),
-		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10})),
-		errOf(s.Activity.Report(ctx, models.ActivityReport{AccountID: c.ID, Limit: 10, From: f.clock.Now(), Until: f.clock.Now()})),
-		errOf(s.Activity.Report(ctx, models.ActivityReport{Limit: 10, After: newID()})),
+		errOf(s.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10})),
+		errOf(s.Activity.Report(ctx, record.ActivityReport{AccountID: c.ID, Limit: 10, From: f.clock.Now(), Until: f.clock.Now()})),
+		errOf(s.Activity.Report(ctx, record.ActivityReport{Limit: 10, After: newID()})),
 		errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 10, KeyID: key.ID, Until: f.clock.Now()})),
 		errOf(s.Keys.Days(ctx, c.ID, models.DayPage{Limit: 10, After: models.DayPlace{Day: f.clock.Now(), KeyID: key.ID}})),
-		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
-		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", ActorKind: models.ActorUser, ActorID: c.user.ID, Actions: []models.Action{models.ActionKeyRenamed}})),
+		errOf(s.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
+		errOf(s.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10, Search: "renamed", ActorKind: record.ActorUser, ActorID: c.user.ID, Actions: []record.Action{record.ActionKeyRenamed}})),
 		s.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, session.ID, c.actor),
 		s.Sessions.Revoke(ctx, c.ID, c.user.ID, session.ID, c.actor),
 		s.People.Remove(ctx, c.ID, invited.ID, c.actor),

@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -134,13 +135,13 @@ func TestUnprovenEmailBlocksNoMailedInvitation(t *testing.T) {
 			t.Errorf("%+v", earlier)
 		}
 		signIn(t, f.Store, earlier.Email, password, address(2), nil)
-		changed := f.recorded(t, squatted, models.ActionEmailChanged)
+		changed := f.recorded(t, squatted, record.ActionEmailChanged)
 		if len(changed) != 1 || changed[0].FormerLabel != email || changed[0].Label != earlier.Email || changed[0].Address != "" {
 			t.Errorf("recorded %+v", changed)
 		}
-		f.checkCount(t, 1, "SELECT count(*) FROM outbox WHERE kind = ? AND recipient = ?", models.ActionEmailChanged, email)
+		f.checkCount(t, 1, "SELECT count(*) FROM outbox WHERE kind = ? AND recipient = ?", record.ActionEmailChanged, email)
 		// Nobody receives mail at the new email.
-		must(t, errOf(f.Credentials.ChangePassword(ctx, earlier, password, newPassword, models.UserActor(in.User.ID, ""))))
+		must(t, errOf(f.Credentials.ChangePassword(ctx, earlier, password, newPassword, record.UserActor(in.User.ID, ""))))
 		f.checkCount(t, 0, "SELECT count(*) FROM outbox WHERE recipient LIKE '%unproven%'")
 	})
 }
@@ -170,10 +171,10 @@ func TestUnprovenEmailClosesNoDoor(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true, RolesFrom: claimsIssuer})
 		for name, give := range map[string]func(c customer, email string) error{
 			"a user who is added": func(c customer, email string) error {
-				return errOf(f.People.Add(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, models.Operator()))
+				return errOf(f.People.Add(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, record.Operator()))
 			},
 			"a sign-in link": func(c customer, email string) error {
-				return errOf(f.SignIn.CreateLinkFor(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, models.Operator()))
+				return errOf(f.SignIn.CreateLinkFor(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, record.Operator()))
 			},
 			"a sign-in with claims": func(c customer, email string) error {
 				return errOf(f.SignIn.WithClaims(ctx, claimedBy(c, email, models.RoleMember), false, browser))
@@ -193,8 +194,8 @@ func TestUnprovenEmailClosesNoDoor(t *testing.T) {
 			if earlier := f.find(t, in.Token); !strings.HasSuffix(earlier.Email, "@unproven.invalid") || earlier.UserID != in.User.ID {
 				t.Errorf("%s: the earlier user is %+v", name, earlier)
 			}
-			changed := f.recorded(t, squatted, models.ActionEmailChanged)
-			if len(changed) == 0 || changed[0].FormerLabel != email || changed[0].ActorKind != models.ActorVisitor || changed[0].Address != "" {
+			changed := f.recorded(t, squatted, record.ActionEmailChanged)
+			if len(changed) == 0 || changed[0].FormerLabel != email || changed[0].ActorKind != record.ActorVisitor || changed[0].Address != "" {
 				t.Errorf("%s: recorded %+v", name, changed)
 			}
 			proven, _ := f.joined(t, squatted, true)

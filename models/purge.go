@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -55,7 +56,7 @@ func (e *Erasures) Purge(ctx context.Context) error {
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},
 		{"invitations", "id", "expires_at < ?", []any{now}},
-		{"recent_mails", "id", "at < ?", []any{now.Add(-recentMailWindow)}},
+		{"recent_mails", "id", "at < ?", []any{now.Add(-record.RecentMailWindow)}},
 		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
 		{"used_challenges", "challenge_hash", "expires_at < ?", []any{now}},
 		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-totpSetup)}},
@@ -74,7 +75,7 @@ func (e *Erasures) Purge(ctx context.Context) error {
 			"removed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.endpoint_id = webhook_endpoints.id)", nil,
 		},
 		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
-		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
+		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-record.RepeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{value.LowestID(forgotten), forgotten}},
 		// All activities of these users are older. A key's page names the user who

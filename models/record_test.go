@@ -4,13 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestEveryActionHasConsequences(t *testing.T) {
 	t.Parallel()
-	if got, want := models.Recorded(), modelstest.Actions(t); !slices.Equal(got, want) {
+	if got, want := record.Recorded(), modelstest.Actions(t); !slices.Equal(got, want) {
 		t.Errorf("the table has %q, want %q", got, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -124,7 +125,7 @@ func TestKeyIsRenamed(t *testing.T) {
 			t.Errorf("revoked: %+v, %v", found, err)
 		}
 		activities := f.activities(t, c)
-		if len(activities) != 3 || activities[1].Action != models.ActionKeyRenamed || activities[1].Label != "staging" || len(f.activities(t, other)) != 0 {
+		if len(activities) != 3 || activities[1].Action != record.ActionKeyRenamed || activities[1].Label != "staging" || len(f.activities(t, other)) != 0 {
 			t.Errorf("recorded %+v", activities)
 		}
 	})

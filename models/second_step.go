@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -72,7 +73,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		return sessionToken, pendingSignIns.use(ctx, tx, token)
 	})
 	if errors.Is(err, value.ErrWrongCode) {
-		s.guesses.record(user, visitorActor(client.Address), ActionCodeRefused)
+		s.guesses.record(user, record.VisitorActor(client.Address), record.ActionCodeRefused)
 	}
 	err = value.DisabledIfWrong(err)
 	s.guesses.refused.count(err)
@@ -92,9 +93,9 @@ func (s *SignIn) acceptCode(ctx context.Context, tx db.Tx, user User, code strin
 		if err != nil || left == nil {
 			return "", nil, err
 		}
-		activity := user.activity(ActionRecoveryCodeUsed)
+		activity := user.activity(record.ActionRecoveryCodeUsed)
 		activity.Detail = fmt.Sprintf("%d left", *left)
-		return byRecoveryCode, left, recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity)
+		return byRecoveryCode, left, record.Add(ctx, tx, record.UserActor(user.ID, client.Address), activity)
 	}
 	app, err := findEnabledTOTP(ctx, tx, user.ID)
 	if errors.Is(err, value.ErrTOTPOff) {
@@ -129,7 +130,7 @@ func (s *SignIn) limitTOTP(ctx context.Context, tx db.Tx, user User, app totpApp
 	if err != nil || app.RefusedCodes != warningCodes {
 		return false, err
 	}
-	return false, recordActivity(ctx, tx, visitorActor(client.Address), user.activity(ActionCodesRefused))
+	return false, record.Add(ctx, tx, record.VisitorActor(client.Address), user.activity(record.ActionCodesRefused))
 }
 
 // forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 )
@@ -100,14 +101,14 @@ func TestSecondStep(t *testing.T) {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		f.checkCount(t, 0, "SELECT count(*) FROM recovery_codes")
-		for _, action := range []models.Action{
-			models.ActionTOTPOn, models.ActionTOTPOff, models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed,
+		for _, action := range []record.Action{
+			record.ActionTOTPOn, record.ActionTOTPOff, record.ActionRecoveryCodeUsed, record.ActionRecoveryCodesRenewed,
 		} {
 			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].ActorName != c.user.Email {
 				t.Errorf("%s: recorded %+v", action, recorded)
 			}
 		}
-		eventually(t, "the wrong codes are recorded", func() bool { return len(f.recorded(t, c, models.ActionCodeRefused)) > 0 })
+		eventually(t, "the wrong codes are recorded", func() bool { return len(f.recorded(t, c, record.ActionCodeRefused)) > 0 })
 	})
 }
 
@@ -297,7 +298,7 @@ func TestWrongCodesWarnTheUser(t *testing.T) {
 		}
 		warnings := func(want int) {
 			t.Helper()
-			recorded := f.recorded(t, c, models.ActionCodesRefused)
+			recorded := f.recorded(t, c, record.ActionCodesRefused)
 			if len(recorded) != want || recorded[0].Label != c.user.Email || recorded[0].Address != browser.Address {
 				t.Errorf("want %d activities: %+v", want, recorded)
 			}
@@ -307,7 +308,7 @@ func TestWrongCodesWarnTheUser(t *testing.T) {
 			}
 		}
 		guess(9)
-		if recorded := f.recorded(t, c, models.ActionCodesRefused); len(recorded) != 0 {
+		if recorded := f.recorded(t, c, record.ActionCodesRefused); len(recorded) != 0 {
 			t.Errorf("after nine codes: %+v", recorded)
 		}
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))

@@ -14,6 +14,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/webhook"
 )
 
@@ -51,7 +52,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	token := modelstest.Value(f.SignIn.Start(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"}))(t).Token
 	s["session token"] = token
 	must(t, errOf(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})))
-	actor := models.UserActor(user.ID, "203.0.113.7")
+	actor := record.UserActor(user.ID, "203.0.113.7")
 	c := customer{Account: account, user: user, actor: actor}
 	_, s["invitation token"] = f.invite(t, c, "bob@example.com", models.RoleMember)
 	s["password of an invitation"] = "Tr0ub4dor & four"
@@ -66,10 +67,10 @@ func (f *fixture) live(t *testing.T) secrets {
 	s["leaked key"] = leaked[4:34]
 	must(t, errOf(f.Keys.ReportLeaked(ctx, []models.LeakedText{
 		models.NewLeakedText(leaked, "https://example.com/?key="+leaked), models.NewLeakedText(s["password"], ""),
-	}, models.LeakGitHub, "")))
+	}, record.LeakGitHub, "")))
 	_, _ = f.API.Authenticate(ctx, secret, models.Source{})
 	_, _ = f.API.Authenticate(ctx, secret[:30], models.Source{})
-	endpoint, signing, err := f.Webhooks.Add(ctx, account.ID, "https://example.com/", []models.EventGroup{models.GroupKeys}, actor)
+	endpoint, signing, err := f.Webhooks.Add(ctx, account.ID, "https://example.com/", []record.EventGroup{record.GroupKeys}, actor)
 	must(t, err)
 	_, rotated, err := f.Webhooks.Rotate(ctx, account.ID, endpoint.ID, actor)
 	must(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -92,7 +93,7 @@ func TestSessionIsRevokedFromAnotherSession(t *testing.T) {
 		checkError(t, "the other session", errOf(f.Sessions.Find(ctx, kept, browser)), nil)
 		checkError(t, "revoked again", f.Sessions.Revoke(ctx, c.ID, c.user.ID, id, c.actor), value.ErrSessionNotFound)
 		latest := f.activities(t, c)[0]
-		if latest.Action != models.ActionSessionRevoked || *latest.SubjectID != id || latest.Label != browser.UserAgent {
+		if latest.Action != record.ActionSessionRevoked || *latest.SubjectID != id || latest.Label != browser.UserAgent {
 			t.Errorf("recorded %+v", latest)
 		}
 	})
@@ -115,7 +116,7 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 		for _, token := range []string{kept, foreign} {
 			must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		}
-		revoked := f.recorded(t, c, models.ActionSessionsRevoked)
+		revoked := f.recorded(t, c, record.ActionSessionsRevoked)
 		if len(revoked) != 1 || revoked[0].Count != 2 || *revoked[0].SubjectID != c.user.ID {
 			t.Errorf("recorded %+v", revoked)
 		}
@@ -177,7 +178,7 @@ func TestManySessionsEndAtOnce(t *testing.T) {
 				if work := seen.list(); len(work) == 0 || !slices.Equal(work, few) {
 					t.Errorf("%s: %q with %d sessions, %q with fewer", name, work, many, few)
 				}
-				ended := f.recorded(t, c, models.ActionSessionsRevoked)
+				ended := f.recorded(t, c, record.ActionSessionsRevoked)
 				if n := f.sessionsOf(t, c); n != test.left || test.recorded > 0 && (len(ended) != 1 || ended[0].Count != int64(test.recorded)) {
 					t.Errorf("%s: %d sessions are left, want %d, recorded %+v", name, n, test.left, ended)
 				}

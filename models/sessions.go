@@ -11,6 +11,7 @@ import (
 
 	"portal/models/internal/db"
 	"portal/models/password"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -59,14 +60,14 @@ func (s *Sessions) create(ctx context.Context, tx db.Tx, user User, method signI
 		return "", err
 	}
 	label := cmp.Or(client.Provider, signInLabels[method])
-	activity := Activity{ID: newActivityID(tx), AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
-	if err := recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity); err != nil {
+	activity := record.Activity{ID: record.NewActivityID(tx), AccountID: user.AccountID, Action: record.ActionSignedIn, SubjectID: &session.ID, Label: label}
+	if err := record.Add(ctx, tx, record.UserActor(user.ID, client.Address), activity); err != nil {
 		return "", err
 	}
 	if !tx.DB.Mails || method == byInvitation || client.Device.belongsTo(user) {
 		return token, nil
 	}
-	_, err = queueMails(ctx, tx, []Mail{{
+	_, err = record.QueueMails(ctx, tx, []record.Mail{{
 		Kind: activity.Action, AccountID: &user.AccountID, ActivityID: &activity.ID, Recipient: user.Email,
 		DeviceHash: signInSubject("client", value.Network(client.Address)+"\x00"+session.UserAgent).hash,
 	}})
@@ -150,7 +151,7 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // If the user has no password to use, the error is [value.ErrSignInTooOld]. After too many wrong
 // passwords of the user, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrWrongCredentials] or
 // [value.ErrSessionNotFound]. Reauthenticate sets its own deadlines.
-func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {
+func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor record.Actor) (token string, err error) {
 	if session.NoPassword {
 		return "", value.ErrSignInTooOld
 	}
@@ -175,29 +176,29 @@ const maxSessions = 100
 
 // End signs a user out: it deletes the session and records the activity. If the session has already
 // ended, the error is [value.ErrSessionNotFound].
-func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
+func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor record.Actor) error {
 	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx db.Tx) error {
-		return deleteSession(ctx, tx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
+		return deleteSession(ctx, tx, accountID, actor, record.ActionSignedOut, "id = ?", sessionID)
 	})
 }
 
 // Revoke ends one of a user's sessions from another session and records the activity. If the user
 // has no such session, the error is [value.ErrSessionNotFound].
-func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
+func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor record.Actor) error {
 	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx db.Tx) error {
-		return deleteSession(ctx, tx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
+		return deleteSession(ctx, tx, accountID, actor, record.ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
 	})
 }
 
 // RevokeOthers ends all of a user's sessions except one and records their number as one activity.
-func (s *Sessions) RevokeOthers(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
+func (s *Sessions) RevokeOthers(ctx context.Context, accountID, userID, keep uuid.UUID, actor record.Actor) error {
 	return s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx db.Tx) error {
 		return endOtherSessions(ctx, tx, accountID, userID, keep, actor)
 	})
 }
 
 // deleteSession deletes the account's session that matches where, and records the activity.
-func deleteSession(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) error {
+func deleteSession(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor record.Actor, action record.Action, where string, args ...any) error {
 	var session Session
 	err := tx.NewDelete().Model(&session).Where(where, args...).
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).
@@ -205,19 +206,19 @@ func deleteSession(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor Act
 	if err != nil {
 		return value.NoRows(err, value.ErrSessionNotFound)
 	}
-	return recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &session.ID, Label: session.UserAgent})
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: accountID, Action: action, SubjectID: &session.ID, Label: session.UserAgent})
 }
 
 // endOtherSessions deletes all of a user's sessions except keep, and records their number as one
 // activity.
-func endOtherSessions(ctx context.Context, tx db.Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
+func endOtherSessions(ctx context.Context, tx db.Tx, accountID, userID, keep uuid.UUID, actor record.Actor) error {
 	ended, err := value.Affected(tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx))
 	if err != nil || ended == 0 {
 		return err
 	}
-	return recordActivity(ctx, tx, actor, Activity{
-		AccountID: accountID, Action: ActionSessionsRevoked, SubjectID: &userID, Count: ended,
+	return record.Add(ctx, tx, actor, record.Activity{
+		AccountID: accountID, Action: record.ActionSessionsRevoked, SubjectID: &userID, Count: ended,
 	})
 }
 

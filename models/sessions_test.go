@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -192,9 +193,9 @@ func TestDisablingEndsAccessAtOnce(t *testing.T) {
 		// The operator's API and commands also end the sessions and the keys of an account.
 		_, secret := f.key(t, c)
 		elsewhere := f.open(t, models.Options{})
-		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, record.Operator()))
 		checkError(t, "key", errOf(elsewhere.API.Authenticate(ctx, secret, models.Source{})), value.ErrAccountDisabled)
-		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()))
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, record.Operator()))
 		use(t, elsewhere, secret, 1)
 		checkError(t, "a session from before", errOf(elsewhere.Sessions.Peek(ctx, token)), value.ErrSessionNotFound)
 	})

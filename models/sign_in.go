@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 )
@@ -64,7 +65,7 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 	subjects := []subject{ofEmail, signInSubject("address", value.Network(client.Address))}
 	guess := guess{
 		limited: subjects, counted: subjects, place: strangerPlace(client),
-		actor: visitorActor(client.Address), action: ActionSignInFailed,
+		actor: record.VisitorActor(client.Address), action: record.ActionSignInFailed,
 	}
 	if known {
 		device := signInSubject("device", client.Device.ID.String())

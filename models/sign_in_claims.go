@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -39,7 +40,7 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 			return SignedIn{}, err
 		}
 		if !connected {
-			if err := s.endOlder(ctx, tx, &user, UserActor(user.ID, client.Address)); err != nil {
+			if err := s.endOlder(ctx, tx, &user, record.UserActor(user.ID, client.Address)); err != nil {
 				return SignedIn{}, err
 			}
 		}
@@ -50,7 +51,7 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 		if err != nil || connected {
 			return signedIn, err
 		}
-		return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+		return signedIn, insertIdentity(ctx, tx, user, identity, client.Provider, record.UserActor(user.ID, client.Address))
 	})
 }
 
@@ -87,7 +88,7 @@ func (s *SignIn) addClaimed(ctx context.Context, tx db.Tx, account Account, iden
 		return User{}, value.ErrSignInDisabled
 	}
 	added := User{AccountID: account.ID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: identity.Access.Role}
-	user, err := addUser(ctx, tx, added, system)
+	user, err := addUser(ctx, tx, added, record.System)
 	if errors.Is(err, value.ErrEmailTaken) {
 		err = value.ErrIdentityNotFound
 	}
@@ -96,9 +97,9 @@ func (s *SignIn) addClaimed(ctx context.Context, tx db.Tx, account Account, iden
 
 // applyRole gives the user a role, unless the account would have no owner then.
 func (s *SignIn) applyRole(ctx context.Context, tx db.Tx, user *User, role Role) error {
-	changed, err := s.people.setRole(ctx, tx, *user, role, system)
+	changed, err := s.people.setRole(ctx, tx, *user, role, record.System)
 	if errors.Is(err, value.ErrLastOwner) {
-		return recordActivity(ctx, tx, system, user.activity(ActionRoleKept))
+		return record.Add(ctx, tx, record.System, user.activity(record.ActionRoleKept))
 	}
 	if err == nil {
 		*user = changed
@@ -119,8 +120,8 @@ func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]
 
 // checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the user's
 // role, and the actor is another user.
-func (p *People) checkRoleByHand(ctx context.Context, tx db.Tx, user User, actor Actor) error {
-	if actor.Kind != ActorUser {
+func (p *People) checkRoleByHand(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
+	if actor.Kind != record.ActorUser {
 		return nil
 	}
 	err := checkOwnSignIn(ctx, p.db, tx, user.ID)

@@ -8,6 +8,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -107,7 +108,7 @@ func TestUserOfTheProviderNeedsNoSecondFactor(t *testing.T) {
 		}
 		byHand := f.session(t, c)
 		checkError(t, "required by an owner without one", f.Accounts.RequireSecondFactor(ctx, c.ID, true, c.actor), value.ErrNoFactor)
-		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, true, models.UserActor(eve.User.ID, "")))
+		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, true, record.UserActor(eve.User.ID, "")))
 		if session := f.find(t, eve.Token); session.FactorDue {
 			t.Error("the provider's user needs a factor")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -166,10 +167,10 @@ func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
 			checkError(t, "a guess", errOf(f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor)), value.ErrWrongCredentials)
 		}
 		eventually(t, "both are recorded", func() bool {
-			r := f.recorded(t, c, models.ActionPasswordRefused)
+			r := f.recorded(t, c, record.ActionPasswordRefused)
 			return len(r) == 1 && r[0].Repeats == 1 && r[0].ActorName == c.user.Email && r[0].Address == c.actor.Address
 		})
-		if r := f.recorded(t, c, models.ActionSignInFailed); len(r) != 0 {
+		if r := f.recorded(t, c, record.ActionSignInFailed); len(r) != 0 {
 			t.Errorf("recorded as a sign-in: %+v", r)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -27,7 +28,7 @@ type SignInLink struct {
 
 // CreateLink records the activity and returns a link for one of the account's users. The error may
 // be [value.ErrUserNotFound] or [value.ErrSignInDisabled].
-func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (SignInLink, error) {
+func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor record.Actor) (SignInLink, error) {
 	return db.InTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx db.Tx) (SignInLink, error) {
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
 		if err != nil {
@@ -42,7 +43,7 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 // [db.Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators.
 // The error may be an [*value.InvalidError] for the field "email" or "role", [value.ErrAccountNotFound],
 // [value.ErrSignInDisabled], or [value.ErrEmailTaken].
-func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (SignInLink, error) {
+func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor record.Actor) (SignInLink, error) {
 	email, err := value.CleanEmail(n.Email)
 	if err != nil {
 		return SignInLink{}, err
@@ -76,7 +77,7 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 }
 
 // createLink creates a link for a user, who must not be disabled.
-func (s *SignIn) createLink(ctx context.Context, tx db.Tx, user User, actor Actor) (SignInLink, error) {
+func (s *SignIn) createLink(ctx context.Context, tx db.Tx, user User, actor record.Actor) (SignInLink, error) {
 	if user.Disabled {
 		return SignInLink{}, value.ErrSignInDisabled
 	}
@@ -88,7 +89,7 @@ func (s *SignIn) createLink(ctx context.Context, tx db.Tx, user User, actor Acto
 	if link.Token, err = signInLinks.create(ctx, tx, user.ID, link.ExpiresAt); err != nil {
 		return SignInLink{}, err
 	}
-	return link, recordActivity(ctx, tx, actor, user.activity(ActionLinkCreated))
+	return link, record.Add(ctx, tx, actor, user.activity(record.ActionLinkCreated))
 }
 
 // LinkUser returns the user of an unused link. The error may be [value.ErrLinkInvalid] or

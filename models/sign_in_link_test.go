@@ -9,12 +9,13 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
 func (f *fixture) link(t *testing.T, c customer, user models.User) string {
 	t.Helper()
-	link, err := f.SignIn.CreateLink(t.Context(), c.ID, user.ID, models.Operator())
+	link, err := f.SignIn.CreateLink(t.Context(), c.ID, user.ID, record.Operator())
 	must(t, err)
 	if left := link.ExpiresAt.Sub(f.clock.Now()); left != 5*time.Minute || link.UserID != user.ID {
 		t.Errorf("it expires in %s and is of %s", left, link.UserID)
@@ -75,7 +76,7 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 		member := f.member(t, c, models.RoleMember)
 		token := f.link(t, c, member)
 		create := func(accountID models.Account, user models.User) error {
-			return errOf(f.SignIn.CreateLink(t.Context(), accountID.ID, user.ID, models.Operator()))
+			return errOf(f.SignIn.CreateLink(t.Context(), accountID.ID, user.ID, record.Operator()))
 		}
 		checkError(t, "of another account", create(other.Account, member), value.ErrUserNotFound)
 		// As an operator's SQL does, which does not end links.
@@ -86,7 +87,7 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 		checkError(t, "account disabled, create", create(c.Account, member), value.ErrSignInDisabled)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
 		must(t, errOf(f.SignIn.LinkUser(t.Context(), token)))
-		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
+		must(t, f.People.Remove(t.Context(), c.ID, member.ID, record.Operator()))
 		_, err = f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "removed, use", err, value.ErrLinkInvalid)
 		checkError(t, "removed, create", create(c.Account, member), value.ErrUserNotFound)
@@ -127,7 +128,7 @@ func TestSignInLinkForAnEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		create := func(accountID uuid.UUID, email string, role models.Role) (models.SignInLink, error) {
-			return f.SignIn.CreateLinkFor(ctx, accountID, models.NewUser{Email: email, Role: role}, models.Operator())
+			return f.SignIn.CreateLinkFor(ctx, accountID, models.NewUser{Email: email, Role: role}, record.Operator())
 		}
 		email := newEmail()
 		// Requests at the same time add the user once.
@@ -154,7 +155,7 @@ func TestSignInLinkForAnEmail(t *testing.T) {
 		checkError(t, "no account", errOf(create(uuid.New(), newEmail(), models.RoleMember)), value.ErrAccountNotFound)
 		must(t, f.People.SetDisabled(ctx, email, true))
 		checkError(t, "a disabled user", errOf(create(c.ID, email, models.RoleMember)), value.ErrSignInDisabled)
-		must(t, f.People.Remove(ctx, c.ID, links[0].UserID, models.Operator()))
+		must(t, f.People.Remove(ctx, c.ID, links[0].UserID, record.Operator()))
 		if again := modelstest.Value(create(c.ID, email, models.RoleOwner))(t); again.UserID == links[0].UserID {
 			t.Error("a link of a removed user")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -199,7 +200,7 @@ func TestURLCannotBreakTheEscapingOfStrings(t *testing.T) {
 	} {
 		f := newFixture(t, url, models.Options{})
 		f.Store = modelstest.Open(t, url+setting, models.Options{})
-		key, _, err := f.Keys.Generate(t.Context(), f.customer(t).ID, form(`a\'b\\`), models.Operator())
+		key, _, err := f.Keys.Generate(t.Context(), f.customer(t).ID, form(`a\'b\\`), record.Operator())
 		if err != nil || key.Label != `a\'b\\` {
 			t.Errorf("%s: %q, %v", setting, key.Label, err)
 			continue

@@ -20,6 +20,7 @@ import (
 	"portal/models/internal/db"
 	"portal/models/livekit"
 	"portal/models/password"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/usage"
 	"portal/models/value"
@@ -45,7 +46,7 @@ type Store struct {
 	Erasures    *Erasures
 	Outbox      *Outbox
 	Webhooks    *Webhooks
-	Activity    *ActivityLog
+	Activity    *record.ActivityLog
 	API         *API
 
 	db      *db.DB
@@ -115,7 +116,7 @@ func (o Options) withDefaults() Options {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
 	o.Timeout = cmp.Or(o.Timeout, Timeout)
-	o.ReportDelay = cmp.Or(o.ReportDelay, activityHeldBack)
+	o.ReportDelay = cmp.Or(o.ReportDelay, record.ActivityHeldBack)
 	o.PasswordMemory = cmp.Or(o.PasswordMemory, password.DefaultMemory)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -212,7 +213,7 @@ func newStore(db *db.DB, m shared, o Options) *Store {
 	s.Calls = newCalls(db, o.LiveKit)
 	s.Outbox = newOutbox(db)
 	s.Webhooks = newWebhooks(db, m.sealer, o.Webhooks)
-	s.Activity = newActivityLog(db, o.ReportDelay)
+	s.Activity = record.NewActivityLog(db, o.ReportDelay)
 	s.Erasures = newErasures(db, s.People, o.SessionIdle)
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 )
@@ -68,7 +69,7 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 //
 // If no secret waits for its first code or it is too old, the error is [value.ErrTOTPOff]. After too many
 // wrong codes, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrTOTPOn] or [value.ErrWrongCode].
-func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
+func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor record.Actor) (recovery []string, err error) {
 	return db.InTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx db.Tx) ([]string, error) {
 		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {
 			return nil, err
@@ -100,14 +101,14 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 		if recovery, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {
 			return nil, err
 		}
-		return recovery, factorChanged(ctx, tx, session, actor, ActionTOTPOn)
+		return recovery, factorChanged(ctx, tx, session, actor, record.ActionTOTPOn)
 	})
 }
 
 // DisableTOTP turns two-step verification off for a session's user, deletes the recovery codes,
 // ends the user's other sessions and records the activity. The error may be [value.ErrTOTPOff] or
 // [value.ErrLastFactor].
-func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
+func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor record.Actor) error {
 	return c.db.InTx(ctx, "disable two-step verification", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccount(ctx, session.AccountID); err != nil {
 			return err
@@ -125,7 +126,7 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 		if err := tx.DeleteOf(ctx, session.UserID, "recovery_codes"); err != nil {
 			return err
 		}
-		return factorChanged(ctx, tx, session, actor, ActionTOTPOff)
+		return factorChanged(ctx, tx, session, actor, record.ActionTOTPOff)
 	})
 }
 
@@ -219,7 +220,7 @@ func (c *Credentials) reseal(ctx context.Context, app totpApp) error {
 
 // RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
 // returns the new codes, or [value.ErrTOTPOff].
-func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
+func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor record.Actor) (codes []string, err error) {
 	return db.InTx(ctx, c.db, "renew recovery codes", func(ctx context.Context, tx db.Tx) ([]string, error) {
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return nil, err
@@ -231,6 +232,6 @@ func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, a
 		if err != nil {
 			return nil, err
 		}
-		return codes, factorChanged(ctx, tx, session, actor, ActionRecoveryCodesRenewed)
+		return codes, factorChanged(ctx, tx, session, actor, record.ActionRecoveryCodesRenewed)
 	})
 }

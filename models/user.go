@@ -1,6 +1,7 @@
 package models
 
 import (
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -40,8 +41,8 @@ type User struct {
 func (u User) EntryID() uuid.UUID { return u.ID }
 
 // activity returns the activity of an action whose subject is the user.
-func (u User) activity(action Action) Activity {
-	return Activity{AccountID: u.AccountID, Action: action, SubjectID: &u.ID, Label: u.Email}
+func (u User) activity(action record.Action) record.Activity {
+	return record.Activity{AccountID: u.AccountID, Action: action, SubjectID: &u.ID, Label: u.Email}
 }
 
 // NewUser is the input of [People.Add].

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 
 	"github.com/google/uuid"
@@ -37,7 +38,7 @@ func insertUser(ctx context.Context, tx db.Tx, user User) (User, error) {
 // addUser stores a new user whose email an operator or the identity provider has given, records the
 // activity, and deletes a pending invitation of the user to the account. The error may be
 // [value.ErrEmailTaken].
-func addUser(ctx context.Context, tx db.Tx, user User, actor Actor) (User, error) {
+func addUser(ctx context.Context, tx db.Tx, user User, actor record.Actor) (User, error) {
 	if err := freeEmail(ctx, tx, user.Email, user.AccountID); err != nil {
 		return User{}, err
 	}
@@ -51,7 +52,7 @@ func addUser(ctx context.Context, tx db.Tx, user User, actor Actor) (User, error
 	if err != nil {
 		return User{}, err
 	}
-	return user, recordActivity(ctx, tx, actor, user.activity(ActionUserAdded))
+	return user, record.Add(ctx, tx, actor, user.activity(record.ActionUserAdded))
 }
 
 // checkEmailFree returns [value.ErrEmailTaken] if a user, other than except, has the email.
@@ -85,8 +86,8 @@ func setDisabledAt(ctx context.Context, tx db.Tx, model any, id uuid.UUID, disab
 
 // checkOwner returns [value.ErrNotOwner] unless the actor may manage the account's users: an operator, or
 // an owner who was neither removed nor disabled since the request began.
-func checkOwner(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor Actor) error {
-	if actor.Kind == ActorOperator {
+func checkOwner(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor record.Actor) error {
+	if actor.Kind == record.ActorOperator {
 		return nil
 	}
 	owns, err := tx.NewSelect().Model((*User)(nil)).

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"portal/models/record"
 	"portal/models/value"
 	"time"
 
@@ -48,8 +49,8 @@ type Endpoint struct {
 
 	ID        uuid.UUID `bun:",pk"`
 	AccountID uuid.UUID
-	URL       string       `bun:"url"`
-	Groups    []EventGroup `bun:"event_groups"`
+	URL       string              `bun:"url"`
+	Groups    []record.EventGroup `bun:"event_groups"`
 	CreatedAt time.Time
 
 	Secret        []byte     // sealed

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 	"slices"
 	"strings"
@@ -145,21 +146,21 @@ func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, er
 		Data      any       `json:"data"`
 	}{Type: d.Event}
 	switch d.Event {
-	case EventTest:
-		test := Activity{ID: d.EventID, Action: EventTest, ActorKind: ActorSystem, SubjectID: &e.ID, Label: e.URL, At: d.CreatedAt, Count: 1}
+	case record.EventTest:
+		test := record.Activity{ID: d.EventID, Action: record.EventTest, ActorKind: record.ActorSystem, SubjectID: &e.ID, Label: e.URL, At: d.CreatedAt, Count: 1}
 		content.Timestamp, content.Data = test.At.UTC(), test.Element()
-	case EventCallStarted, EventCallEnded:
+	case record.EventCallStarted, record.EventCallEnded:
 		var call Call
 		if err := w.db.NewSelect().Model(&call).Where("call.id = ? AND call.account_id = ?", d.EventID, d.AccountID).Scan(ctx); err != nil {
 			return nil, value.Failed("read the call of a delivery", value.NoRows(err, nil))
 		}
 		content.Timestamp, content.Data = call.StartedAt.UTC(), call.Element(w.db.Now())
-		if d.Event == EventCallEnded && call.EndedAt != nil {
+		if d.Event == record.EventCallEnded && call.EndedAt != nil {
 			content.Timestamp = call.EndedAt.UTC()
 		}
 	default:
-		var activities []Activity
-		err := selectActivities(w.db, &activities).ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
+		var activities []record.Activity
+		err := record.SelectActivities(w.db, &activities).ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
 			Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
 			Where("activity.id = ? AND activity.account_id = ?", d.EventID, d.AccountID).Scan(ctx)
 		if err != nil || len(activities) == 0 {
@@ -233,9 +234,9 @@ func (w *Webhooks) fail(ctx context.Context, tx db.Tx, endpoint Endpoint, d Deli
 	failing := now.Sub(*endpoint.FailingSince)
 	switch {
 	case result.Gone:
-		return disable(ctx, tx, endpoint, system, "the endpoint answered 410 Gone")
+		return disable(ctx, tx, endpoint, record.System, "the endpoint answered 410 Gone")
 	case failing >= failingPeriod && endpoint.Failures >= leastFailures:
-		return disable(ctx, tx, endpoint, system, "all deliveries of 5 days failed")
+		return disable(ctx, tx, endpoint, record.System, "all deliveries of 5 days failed")
 	case failing >= failureMailAfter && endpoint.FailureMailedAt == nil:
 		endpoint.FailureMailedAt = &now
 		if err := mailFailure(ctx, tx, endpoint); err != nil {
@@ -250,15 +251,15 @@ func mailFailure(ctx context.Context, tx db.Tx, endpoint Endpoint) error {
 	if !tx.DB.Mails {
 		return nil
 	}
-	recipients, err := owners(ctx, tx, Activity{AccountID: endpoint.AccountID})
+	recipients, err := record.Owners(ctx, tx, record.Activity{AccountID: endpoint.AccountID})
 	if err != nil || len(recipients) == 0 {
 		return err
 	}
-	mails := make([]Mail, len(recipients))
+	mails := make([]record.Mail, len(recipients))
 	for i, recipient := range recipients {
-		mails[i] = Mail{Kind: MailWebhookFailing, AccountID: &endpoint.AccountID, ActivityID: &endpoint.ID, Recipient: recipient}
+		mails[i] = record.Mail{Kind: record.MailWebhookFailing, AccountID: &endpoint.AccountID, ActivityID: &endpoint.ID, Recipient: recipient}
 	}
-	_, err = queueMails(ctx, tx, mails)
+	_, err = record.QueueMails(ctx, tx, mails)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 	"portal/models/webhook"
@@ -33,16 +34,16 @@ func (w *Webhooks) Enabled() bool { return w.guard != nil }
 func (w *Webhooks) Guard() *webhook.Guard { return w.guard }
 
 // Groups are the groups of events that an endpoint can choose. That of calls needs LiveKit.
-func Groups(calls bool) []EventGroup {
+func Groups(calls bool) []record.EventGroup {
 	if calls {
-		return EventGroups
+		return record.EventGroups
 	}
-	return []EventGroup{GroupKeys, GroupPeople}
+	return []record.EventGroup{record.GroupKeys, record.GroupPeople}
 }
 
 // Add adds an endpoint, records the activity, and returns the secret, which cannot be read again.
 // The error may be an [*value.InvalidError] for the field "url" or "groups".
-func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, groups []EventGroup, actor Actor) (e Endpoint, secret string, err error) {
+func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, groups []record.EventGroup, actor record.Actor) (e Endpoint, secret string, err error) {
 	if message := w.guard.CheckURL(url); message != "" {
 		return e, "", &value.InvalidError{Field: "url", Message: message}
 	}
@@ -65,7 +66,7 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 			return &value.InvalidError{Field: "url", Message: fmt.Sprintf("This account has %d webhooks, its limit. Remove one to add another.", n)}
 		}
 		// The endpoint gets only what happens after it was added.
-		if err := recordEndpoint(ctx, tx, e, ActionWebhookAdded, actor, ""); err != nil {
+		if err := recordEndpoint(ctx, tx, e, record.ActionWebhookAdded, actor, ""); err != nil {
 			return err
 		}
 		return tx.Insert(ctx, &e)
@@ -78,8 +79,8 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 
 // eventGroups returns the chosen groups in the order of the form, or an [*value.InvalidError] if none is
 // chosen or one is unknown.
-func eventGroups(chosen []EventGroup) (groups []EventGroup, err error) {
-	for _, group := range EventGroups {
+func eventGroups(chosen []record.EventGroup) (groups []record.EventGroup, err error) {
+	for _, group := range record.EventGroups {
 		if slices.Contains(chosen, group) {
 			groups = append(groups, group)
 		}
@@ -120,7 +121,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, accountID, id uuid.UUID) ([]D
 
 // Rotate gives an endpoint a new secret, which it returns, and records the activity. For 24 hours
 // the old secret signs too. The error may be [value.ErrWebhookNotFound].
-func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Actor) (e Endpoint, secret string, err error) {
+func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (e Endpoint, secret string, err error) {
 	err = w.change(ctx, "rotate the secret of a webhook", accountID, id, func(ctx context.Context, tx db.Tx, found Endpoint) (err error) {
 		e = found
 		until := tx.Now().Add(previousSecretKept)
@@ -131,7 +132,7 @@ func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Ac
 		if err := tx.Update(ctx, &e, "secret", "key_id", "previous", "previous_key_id", "previous_until"); err != nil {
 			return err
 		}
-		return recordEndpoint(ctx, tx, e, ActionWebhookRotated, actor, "")
+		return recordEndpoint(ctx, tx, e, record.ActionWebhookRotated, actor, "")
 	})
 	if err != nil {
 		return Endpoint{}, "", err
@@ -142,7 +143,7 @@ func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor Ac
 // SetGroups changes which events an endpoint gets from now on, and records the activity. If they
 // are the same, nothing happens. The error may be [value.ErrWebhookNotFound], or an [*value.InvalidError] for
 // the field "groups".
-func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chosen []EventGroup, actor Actor) error {
+func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chosen []record.EventGroup, actor record.Actor) error {
 	groups, err := eventGroups(chosen)
 	if err != nil {
 		return err
@@ -155,13 +156,13 @@ func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chose
 		if err := tx.Update(ctx, &e, "event_groups"); err != nil {
 			return err
 		}
-		return recordEndpoint(ctx, tx, e, ActionWebhookChanged, actor, "")
+		return recordEndpoint(ctx, tx, e, record.ActionWebhookChanged, actor, "")
 	})
 }
 
 // Disable stops deliveries to an endpoint, lets those that wait fail, and records the activity. If
 // it is disabled already, nothing happens. The error may be [value.ErrWebhookNotFound].
-func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) error {
 	return w.change(ctx, "disable webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		if e.DisabledAt != nil {
 			return nil
@@ -170,7 +171,7 @@ func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor A
 	})
 }
 
-func disable(ctx context.Context, tx db.Tx, e Endpoint, actor Actor, reason string) error {
+func disable(ctx context.Context, tx db.Tx, e Endpoint, actor record.Actor, reason string) error {
 	now := tx.Now()
 	e.DisabledAt = &now
 	if err := tx.Update(ctx, &e, "disabled_at"); err != nil {
@@ -179,7 +180,7 @@ func disable(ctx context.Context, tx db.Tx, e Endpoint, actor Actor, reason stri
 	if err := failWaiting(ctx, tx, e); err != nil {
 		return err
 	}
-	return recordEndpoint(ctx, tx, e, ActionWebhookDisabled, actor, reason)
+	return recordEndpoint(ctx, tx, e, record.ActionWebhookDisabled, actor, reason)
 }
 
 // failWaiting lets the deliveries that wait for an endpoint fail.
@@ -191,13 +192,13 @@ func failWaiting(ctx context.Context, tx db.Tx, e Endpoint) error {
 
 // Enable lets an endpoint get events again, those from now on, and records the activity. If it is
 // enabled already, nothing happens. The error may be [value.ErrWebhookNotFound].
-func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) error {
 	return w.change(ctx, "enable webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		if e.DisabledAt == nil {
 			return nil
 		}
 		// The endpoint gets only what happens after it was enabled.
-		if err := recordEndpoint(ctx, tx, e, ActionWebhookEnabled, actor, ""); err != nil {
+		if err := recordEndpoint(ctx, tx, e, record.ActionWebhookEnabled, actor, ""); err != nil {
 			return err
 		}
 		e.DisabledAt, e.FailingSince, e.Failures, e.FailureMailedAt = nil, nil, 0, nil
@@ -208,7 +209,7 @@ func (w *Webhooks) Enable(ctx context.Context, accountID, id uuid.UUID, actor Ac
 // Remove removes an endpoint, deletes its secrets, and records the activity. The purge deletes its
 // deliveries: a revocation must not wait until one transaction has deleted a month of them. The
 // error may be [value.ErrWebhookNotFound].
-func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) error {
 	return w.change(ctx, "remove webhook", accountID, id, func(ctx context.Context, tx db.Tx, e Endpoint) error {
 		now := tx.Now()
 		e.RemovedAt, e.DisabledAt = &now, &now
@@ -219,7 +220,7 @@ func (w *Webhooks) Remove(ctx context.Context, accountID, id uuid.UUID, actor Ac
 		if err := failWaiting(ctx, tx, e); err != nil {
 			return err
 		}
-		return recordEndpoint(ctx, tx, e, ActionWebhookRemoved, actor, "")
+		return recordEndpoint(ctx, tx, e, record.ActionWebhookRemoved, actor, "")
 	})
 }
 
@@ -231,7 +232,7 @@ func (w *Webhooks) Test(ctx context.Context, accountID, id uuid.UUID) error {
 			return nil
 		}
 		now := tx.Now()
-		return tx.Insert(ctx, &Delivery{EndpointID: id, EventID: value.NewID(), Event: EventTest, AccountID: accountID, CreatedAt: now, DueAt: &now, Final: true})
+		return tx.Insert(ctx, &Delivery{EndpointID: id, EventID: value.NewID(), Event: record.EventTest, AccountID: accountID, CreatedAt: now, DueAt: &now, Final: true})
 	})
 }
 
@@ -269,8 +270,8 @@ func lockEndpoint(ctx context.Context, tx db.Tx, accountID, id uuid.UUID) (e End
 }
 
 // recordEndpoint records what was done to an endpoint.
-func recordEndpoint(ctx context.Context, tx db.Tx, e Endpoint, action Action, actor Actor, detail string) error {
-	return recordActivity(ctx, tx, actor, Activity{AccountID: e.AccountID, Action: action, SubjectID: &e.ID, Label: e.URL, Detail: detail})
+func recordEndpoint(ctx context.Context, tx db.Tx, e Endpoint, action record.Action, actor record.Actor, detail string) error {
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: e.AccountID, Action: action, SubjectID: &e.ID, Label: e.URL, Detail: detail})
 }
 
 // reseal encrypts the secrets of a previous key with the current one.

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 	"portal/models/webhook"
@@ -23,7 +24,7 @@ func TestRemovedWebhook(t *testing.T) {
 		c := f.customer(t)
 		add := func() models.Endpoint {
 			t.Helper()
-			endpoint, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []models.EventGroup{models.GroupKeys}, c.actor)
+			endpoint, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []record.EventGroup{record.GroupKeys}, c.actor)
 			must(t, err)
 			return endpoint
 		}
@@ -74,24 +75,24 @@ func TestChangedEventsOfAWebhook(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
 		c, other := f.customer(t), f.customer(t)
-		endpoint, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []models.EventGroup{models.GroupPeople}, c.actor)
+		endpoint, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []record.EventGroup{record.GroupPeople}, c.actor)
 		must(t, err)
-		set := func(account uuid.UUID, groups ...models.EventGroup) error {
+		set := func(account uuid.UUID, groups ...record.EventGroup) error {
 			return f.Webhooks.SetGroups(t.Context(), account, endpoint.ID, groups, c.actor)
 		}
-		checkError(t, "of another account", set(other.ID, models.GroupKeys), value.ErrWebhookNotFound)
-		for _, wrong := range [][]models.EventGroup{nil, {models.GroupKeys, "everything"}} {
+		checkError(t, "of another account", set(other.ID, record.GroupKeys), value.ErrWebhookNotFound)
+		for _, wrong := range [][]record.EventGroup{nil, {record.GroupKeys, "everything"}} {
 			if invalid, ok := errors.AsType[*value.InvalidError](set(c.ID, wrong...)); !ok || invalid.Field != "groups" {
 				t.Errorf("%v: %v", wrong, invalid)
 			}
 		}
 		f.agent(t, c)
 		for range 2 {
-			must(t, set(c.ID, models.GroupPeople, models.GroupKeys))
+			must(t, set(c.ID, record.GroupPeople, record.GroupKeys))
 		}
 		f.agent(t, c)
 		found := modelstest.Value(f.Webhooks.Find(t.Context(), c.ID, endpoint.ID))(t)
-		if !slices.Equal(found.Groups, []models.EventGroup{models.GroupKeys, models.GroupPeople}) {
+		if !slices.Equal(found.Groups, []record.EventGroup{record.GroupKeys, record.GroupPeople}) {
 			t.Errorf("the groups are %v", found.Groups)
 		}
 		var events []string

@@ -1,6 +1,8 @@
 package templates
 
-import "portal/models"
+import (
+	"portal/models/record"
+)
 
 // ActionGroup is a group of actions in the filter of the activity page.
 type ActionGroup struct {
@@ -22,7 +24,7 @@ const (
 
 // ActionText is how pages and emails show an action.
 type ActionText struct {
-	Action   models.Action
+	Action   record.Action
 	Name     string // in the filter
 	Icon     string // the name of its template after "icon-"
 	Sentence Sentence
@@ -62,93 +64,93 @@ const (
 // ActionGroups has each action once, in the order of the filter.
 var ActionGroups = []ActionGroup{
 	{ID: "keys", Name: "Keys", All: "All key events", Actions: []ActionText{
-		{Action: models.ActionKeyGenerated, Name: "New keys", Icon: "key", Sentence: Sentence{"generated the API key ", theLabel, theKey, theReplaced}},
-		{Action: models.ActionKeyRenamed, Name: "Renamed keys", Icon: "pencil", Sentence: Sentence{"renamed ", theFormer, " to ", theLabel, theKey}},
-		{Action: models.ActionKeyRestricted, Name: "Changed restrictions", Icon: "pencil", Sentence: Sentence{restrictions, theLabel, theKey}},
-		{Action: models.ActionKeyTrusted, Name: "Changed trust rules", Icon: "pencil", Sentence: Sentence{"saved the trust rule of the API key ", theLabel, theKey}},
-		{Action: models.ActionKeyRevoked, Name: "Revoked keys", Icon: "ban", Sentence: Sentence{"revoked the API key ", theLabel, theKey}, Detail: "Reason: "},
-		{Action: models.ActionKeyLeaked, Name: "Keys reported as leaked", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " was revoked. ", theLeak}, NoActor: true},
-		{Action: models.ActionKeyExpiring, Name: "Keys that expire soon", Icon: "warning", Sentence: Sentence{"The API key ", theLabel, theKey, " expires soon"}, Detail: "Expires ", NoActor: true},
-		{Action: models.ActionKeyExpired, Name: "Expired keys", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " expired"}, Detail: "Expired ", NoActor: true},
-		{Action: models.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}, Needs: FeatureCalls},
-		{Action: models.ActionLimitApproaching, Name: "Limits approached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has nearly used its minutes of the month"}, NoActor: true, Needs: FeatureCalls},
-		{Action: models.ActionLimitReached, Name: "Limits reached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has used its minutes of the month"}, NoActor: true, Needs: FeatureCalls},
-		{Action: models.ActionCallsEnded, Name: "Ended calls", Icon: "ban", Sentence: Sentence{"ended ", theCalls, " of ", theLabel, theKey}, Needs: FeatureCalls},
+		{Action: record.ActionKeyGenerated, Name: "New keys", Icon: "key", Sentence: Sentence{"generated the API key ", theLabel, theKey, theReplaced}},
+		{Action: record.ActionKeyRenamed, Name: "Renamed keys", Icon: "pencil", Sentence: Sentence{"renamed ", theFormer, " to ", theLabel, theKey}},
+		{Action: record.ActionKeyRestricted, Name: "Changed restrictions", Icon: "pencil", Sentence: Sentence{restrictions, theLabel, theKey}},
+		{Action: record.ActionKeyTrusted, Name: "Changed trust rules", Icon: "pencil", Sentence: Sentence{"saved the trust rule of the API key ", theLabel, theKey}},
+		{Action: record.ActionKeyRevoked, Name: "Revoked keys", Icon: "ban", Sentence: Sentence{"revoked the API key ", theLabel, theKey}, Detail: "Reason: "},
+		{Action: record.ActionKeyLeaked, Name: "Keys reported as leaked", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " was revoked. ", theLeak}, NoActor: true},
+		{Action: record.ActionKeyExpiring, Name: "Keys that expire soon", Icon: "warning", Sentence: Sentence{"The API key ", theLabel, theKey, " expires soon"}, Detail: "Expires ", NoActor: true},
+		{Action: record.ActionKeyExpired, Name: "Expired keys", Icon: "ban", Sentence: Sentence{"The API key ", theLabel, theKey, " expired"}, Detail: "Expired ", NoActor: true},
+		{Action: record.ActionCallEnded, Name: "Calls ended by hand", Icon: "ban", Sentence: Sentence{"ended a call of ", theLabel, theKey}, Needs: FeatureCalls},
+		{Action: record.ActionLimitApproaching, Name: "Limits approached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has nearly used its minutes of the month"}, NoActor: true, Needs: FeatureCalls},
+		{Action: record.ActionLimitReached, Name: "Limits reached", Icon: "warning", Sentence: Sentence{theLabel, theKey, " has used its minutes of the month"}, NoActor: true, Needs: FeatureCalls},
+		{Action: record.ActionCallsEnded, Name: "Ended calls", Icon: "ban", Sentence: Sentence{"ended ", theCalls, " of ", theLabel, theKey}, Needs: FeatureCalls},
 	}},
 	{ID: "agents", Name: "Agents", All: "All agent events", Actions: []ActionText{
-		{Action: models.ActionAgentCreated, Name: "New agents", Icon: "agent", Sentence: Sentence{"created the agent ", theLabel}},
-		{Action: models.ActionAgentRenamed, Name: "Renamed agents", Icon: "agent", Sentence: Sentence{"renamed the agent ", theFormer, " to ", theLabel}},
-		{Action: models.ActionAgentPaused, Name: "Paused agents", Icon: "agent", Sentence: Sentence{"paused the agent ", theLabel}},
-		{Action: models.ActionAgentResumed, Name: "Resumed agents", Icon: "agent", Sentence: Sentence{"resumed the agent ", theLabel}},
-		{Action: models.ActionAgentRemoved, Name: "Removed agents", Icon: "agent", Sentence: Sentence{"removed the agent ", theLabel}},
+		{Action: record.ActionAgentCreated, Name: "New agents", Icon: "agent", Sentence: Sentence{"created the agent ", theLabel}},
+		{Action: record.ActionAgentRenamed, Name: "Renamed agents", Icon: "agent", Sentence: Sentence{"renamed the agent ", theFormer, " to ", theLabel}},
+		{Action: record.ActionAgentPaused, Name: "Paused agents", Icon: "agent", Sentence: Sentence{"paused the agent ", theLabel}},
+		{Action: record.ActionAgentResumed, Name: "Resumed agents", Icon: "agent", Sentence: Sentence{"resumed the agent ", theLabel}},
+		{Action: record.ActionAgentRemoved, Name: "Removed agents", Icon: "agent", Sentence: Sentence{"removed the agent ", theLabel}},
 	}},
 	{ID: "sessions", Name: "Sign-ins and sessions", All: "All sign-in events", Actions: []ActionText{
-		{Action: models.ActionSignedIn, Name: "Sign-ins", Icon: "enter", Sentence: Sentence{"signed in", theMethod}},
-		{Action: models.ActionSignInFailed, Name: "Incorrect passwords", Icon: "warning", Sentence: Sentence{"entered an incorrect password for ", theLabel, times}},
-		{Action: models.ActionSignedOut, Name: "Sign-outs", Icon: "leave", Sentence: Sentence{"signed out"}},
-		{Action: models.ActionSessionRevoked, Name: "Sessions ended remotely", Icon: "device", Sentence: Sentence{"ended another session of ", theDevice}},
-		{Action: models.ActionSessionsRevoked, Name: "All other sessions ended", Icon: "device", Sentence: Sentence{theSessions}},
+		{Action: record.ActionSignedIn, Name: "Sign-ins", Icon: "enter", Sentence: Sentence{"signed in", theMethod}},
+		{Action: record.ActionSignInFailed, Name: "Incorrect passwords", Icon: "warning", Sentence: Sentence{"entered an incorrect password for ", theLabel, times}},
+		{Action: record.ActionSignedOut, Name: "Sign-outs", Icon: "leave", Sentence: Sentence{"signed out"}},
+		{Action: record.ActionSessionRevoked, Name: "Sessions ended remotely", Icon: "device", Sentence: Sentence{"ended another session of ", theDevice}},
+		{Action: record.ActionSessionsRevoked, Name: "All other sessions ended", Icon: "device", Sentence: Sentence{theSessions}},
 	}},
 	{ID: "credentials", Name: "Email and password", All: "All email and password events", Actions: []ActionText{
-		{Action: models.ActionEmailChanged, Name: "Email changes", Icon: "mail", Sentence: Sentence{"changed the email of ", theFormer, " to ", theLabel}},
-		{Action: models.ActionPasswordRefused, Name: "Incorrect current passwords", Icon: "warning", Sentence: Sentence{"entered an incorrect current password", times}},
-		{Action: models.ActionPasswordChanged, Name: "Password changes", Icon: "lock", Sentence: Sentence{"changed the password of ", theLabel}},
-		{Action: models.ActionPasswordReset, Name: "Password resets", Icon: "lock", Sentence: Sentence{"reset the password of ", theLabel}},
+		{Action: record.ActionEmailChanged, Name: "Email changes", Icon: "mail", Sentence: Sentence{"changed the email of ", theFormer, " to ", theLabel}},
+		{Action: record.ActionPasswordRefused, Name: "Incorrect current passwords", Icon: "warning", Sentence: Sentence{"entered an incorrect current password", times}},
+		{Action: record.ActionPasswordChanged, Name: "Password changes", Icon: "lock", Sentence: Sentence{"changed the password of ", theLabel}},
+		{Action: record.ActionPasswordReset, Name: "Password resets", Icon: "lock", Sentence: Sentence{"reset the password of ", theLabel}},
 	}},
 	{ID: "factors", Name: "Two-step verification", All: "All two-step events", Actions: []ActionText{
-		{Action: models.ActionTOTPOn, Name: "Two-step verification turned on", Icon: "lock", Sentence: Sentence{"turned on two-step verification"}, Changed: "Two-step verification was turned on", Subject: "Two-step verification turned on"},
-		{Action: models.ActionTOTPOff, Name: "Two-step verification turned off", Icon: "lock", Sentence: Sentence{"turned off two-step verification"}, Changed: "Two-step verification was turned off", Subject: "Two-step verification turned off"},
-		{Action: models.ActionCodeRefused, Name: "Incorrect codes", Icon: "warning", Sentence: Sentence{"entered an incorrect code for ", theLabel, times}},
-		{Action: models.ActionCodesRefused, Name: "Many incorrect codes", Icon: "warning", Sentence: Sentence{"entered the password of ", theLabel, " and then 10 incorrect codes within 24 hours"}},
-		{Action: models.ActionRecoveryCodeUsed, Name: "Used recovery codes", Icon: "lock", Sentence: Sentence{"used a recovery code"}, Changed: "A recovery code was used to sign in", Subject: "Recovery code used", Detail: "Recovery codes: "},
-		{Action: models.ActionRecoveryCodesRenewed, Name: "New recovery codes", Icon: "lock", Sentence: Sentence{"generated new recovery codes"}, Changed: "The recovery codes were replaced", Subject: "Recovery codes replaced"},
-		{Action: models.ActionPasskeyAdded, Name: "New passkeys", Icon: "lock", Sentence: Sentence{"added the passkey ", theLabel}, Changed: "A passkey was added", Subject: "Passkey added"},
-		{Action: models.ActionPasskeyRemoved, Name: "Removed passkeys", Icon: "lock", Sentence: Sentence{"removed the passkey ", theLabel}, Changed: "A passkey was removed", Subject: "Passkey removed"},
-		{Action: models.ActionSecondFactorRequired, Name: "Two-step verification required", Icon: "lock", Sentence: Sentence{"required two-step verification"}},
-		{Action: models.ActionSecondFactorOptional, Name: "Two-step verification no longer required", Icon: "lock", Sentence: Sentence{"stopped requiring two-step verification"}},
-		{Action: models.ActionSecondFactorReset, Name: "Resets by an operator", Icon: "lock", Sentence: Sentence{"reset the two-step verification of ", theLabel}, Changed: "Two-step verification and all passkeys were removed", Subject: "Two-step verification reset"},
+		{Action: record.ActionTOTPOn, Name: "Two-step verification turned on", Icon: "lock", Sentence: Sentence{"turned on two-step verification"}, Changed: "Two-step verification was turned on", Subject: "Two-step verification turned on"},
+		{Action: record.ActionTOTPOff, Name: "Two-step verification turned off", Icon: "lock", Sentence: Sentence{"turned off two-step verification"}, Changed: "Two-step verification was turned off", Subject: "Two-step verification turned off"},
+		{Action: record.ActionCodeRefused, Name: "Incorrect codes", Icon: "warning", Sentence: Sentence{"entered an incorrect code for ", theLabel, times}},
+		{Action: record.ActionCodesRefused, Name: "Many incorrect codes", Icon: "warning", Sentence: Sentence{"entered the password of ", theLabel, " and then 10 incorrect codes within 24 hours"}},
+		{Action: record.ActionRecoveryCodeUsed, Name: "Used recovery codes", Icon: "lock", Sentence: Sentence{"used a recovery code"}, Changed: "A recovery code was used to sign in", Subject: "Recovery code used", Detail: "Recovery codes: "},
+		{Action: record.ActionRecoveryCodesRenewed, Name: "New recovery codes", Icon: "lock", Sentence: Sentence{"generated new recovery codes"}, Changed: "The recovery codes were replaced", Subject: "Recovery codes replaced"},
+		{Action: record.ActionPasskeyAdded, Name: "New passkeys", Icon: "lock", Sentence: Sentence{"added the passkey ", theLabel}, Changed: "A passkey was added", Subject: "Passkey added"},
+		{Action: record.ActionPasskeyRemoved, Name: "Removed passkeys", Icon: "lock", Sentence: Sentence{"removed the passkey ", theLabel}, Changed: "A passkey was removed", Subject: "Passkey removed"},
+		{Action: record.ActionSecondFactorRequired, Name: "Two-step verification required", Icon: "lock", Sentence: Sentence{"required two-step verification"}},
+		{Action: record.ActionSecondFactorOptional, Name: "Two-step verification no longer required", Icon: "lock", Sentence: Sentence{"stopped requiring two-step verification"}},
+		{Action: record.ActionSecondFactorReset, Name: "Resets by an operator", Icon: "lock", Sentence: Sentence{"reset the two-step verification of ", theLabel}, Changed: "Two-step verification and all passkeys were removed", Subject: "Two-step verification reset"},
 	}},
 	{ID: "identities", Name: "Sign-in with a provider", All: "All provider events", Needs: FeatureProvider, Actions: []ActionText{
-		{Action: models.ActionIdentityConnected, Name: "Connected providers", Icon: "lock", Sentence: Sentence{"connected ", theLabel, " for signing in"}, Changed: "Sign-in with another provider was connected", Subject: "Sign-in with a provider connected"},
-		{Action: models.ActionIdentityDisconnected, Name: "Disconnected providers", Icon: "lock", Sentence: Sentence{"disconnected ", theLabel}, Changed: "Sign-in with another provider was disconnected", Subject: "Sign-in with a provider disconnected"},
+		{Action: record.ActionIdentityConnected, Name: "Connected providers", Icon: "lock", Sentence: Sentence{"connected ", theLabel, " for signing in"}, Changed: "Sign-in with another provider was connected", Subject: "Sign-in with a provider connected"},
+		{Action: record.ActionIdentityDisconnected, Name: "Disconnected providers", Icon: "lock", Sentence: Sentence{"disconnected ", theLabel}, Changed: "Sign-in with another provider was disconnected", Subject: "Sign-in with a provider disconnected"},
 	}},
 	{ID: "users", Name: "People", All: "All people events", Actions: []ActionText{
-		{Action: models.ActionInvitationCreated, Name: "New invitations", Icon: "mail", Sentence: Sentence{"invited ", theLabel}},
-		{Action: models.ActionInvitationCancelled, Name: "Cancelled invitations", Icon: "mail", Sentence: Sentence{"cancelled the invitation for ", theLabel}},
-		{Action: models.ActionInvitationAccepted, Name: "Accepted invitations", Icon: "people", Sentence: Sentence{"accepted the invitation to this account"}},
-		{Action: models.ActionUserMadeOwner, Name: "Members made owners", Icon: "people", Sentence: Sentence{"made ", theLabel, " an owner"}},
-		{Action: models.ActionUserMadeMember, Name: "Owners made members", Icon: "people", Sentence: Sentence{"made ", theLabel, " a member"}},
-		{Action: models.ActionRoleKept, Name: "Last owners kept", Icon: "people", Sentence: Sentence{theLabel, " stayed an owner, because the account has no other one, although the identity provider says member", times}, NoActor: true, Needs: FeatureProvider},
-		{Action: models.ActionUserAdded, Name: "New users", Icon: "people", Sentence: Sentence{"added the user ", theLabel}},
-		{Action: models.ActionUserDisabled, Name: "Disabled users", Icon: "people", Sentence: Sentence{"disabled the user ", theLabel}},
-		{Action: models.ActionUserEnabled, Name: "Enabled users", Icon: "people", Sentence: Sentence{"enabled the user ", theLabel}},
-		{Action: models.ActionUserRemoved, Name: "Removed users", Icon: "people", Sentence: Sentence{"removed the user ", theLabel}},
-		{Action: models.ActionLinkCreated, Name: "Sign-in links", Icon: "enter", Sentence: Sentence{"created a sign-in link for ", theLabel}},
+		{Action: record.ActionInvitationCreated, Name: "New invitations", Icon: "mail", Sentence: Sentence{"invited ", theLabel}},
+		{Action: record.ActionInvitationCancelled, Name: "Cancelled invitations", Icon: "mail", Sentence: Sentence{"cancelled the invitation for ", theLabel}},
+		{Action: record.ActionInvitationAccepted, Name: "Accepted invitations", Icon: "people", Sentence: Sentence{"accepted the invitation to this account"}},
+		{Action: record.ActionUserMadeOwner, Name: "Members made owners", Icon: "people", Sentence: Sentence{"made ", theLabel, " an owner"}},
+		{Action: record.ActionUserMadeMember, Name: "Owners made members", Icon: "people", Sentence: Sentence{"made ", theLabel, " a member"}},
+		{Action: record.ActionRoleKept, Name: "Last owners kept", Icon: "people", Sentence: Sentence{theLabel, " stayed an owner, because the account has no other one, although the identity provider says member", times}, NoActor: true, Needs: FeatureProvider},
+		{Action: record.ActionUserAdded, Name: "New users", Icon: "people", Sentence: Sentence{"added the user ", theLabel}},
+		{Action: record.ActionUserDisabled, Name: "Disabled users", Icon: "people", Sentence: Sentence{"disabled the user ", theLabel}},
+		{Action: record.ActionUserEnabled, Name: "Enabled users", Icon: "people", Sentence: Sentence{"enabled the user ", theLabel}},
+		{Action: record.ActionUserRemoved, Name: "Removed users", Icon: "people", Sentence: Sentence{"removed the user ", theLabel}},
+		{Action: record.ActionLinkCreated, Name: "Sign-in links", Icon: "enter", Sentence: Sentence{"created a sign-in link for ", theLabel}},
 	}},
 	{ID: "account", Name: "Account", All: "All account events", Actions: []ActionText{
-		{Action: models.ActionAccountCreated, Name: "Account created", Icon: "activity", Sentence: Sentence{"created the account"}},
-		{Action: models.ActionAccountRenamed, Name: "Account renamed", Icon: "activity", Sentence: Sentence{"renamed the account from ", theFormer, " to ", theLabel}},
-		{Action: models.ActionAccountDisabled, Name: "Account disabled", Icon: "activity", Sentence: Sentence{"disabled the account"}},
-		{Action: models.ActionAccountLimited, Name: "Changed limits", Icon: "activity", Sentence: Sentence{"changed the limits of the account’s calls"}, Needs: FeatureCalls},
-		{Action: models.ActionUnusedKeysSet, Name: "Changed lifetime of unused keys", Icon: "activity", Sentence: Sentence{"changed when unused API keys are revoked"}},
-		{Action: models.ActionAccountEnabled, Name: "Account enabled", Icon: "activity", Sentence: Sentence{"enabled the account"}},
+		{Action: record.ActionAccountCreated, Name: "Account created", Icon: "activity", Sentence: Sentence{"created the account"}},
+		{Action: record.ActionAccountRenamed, Name: "Account renamed", Icon: "activity", Sentence: Sentence{"renamed the account from ", theFormer, " to ", theLabel}},
+		{Action: record.ActionAccountDisabled, Name: "Account disabled", Icon: "activity", Sentence: Sentence{"disabled the account"}},
+		{Action: record.ActionAccountLimited, Name: "Changed limits", Icon: "activity", Sentence: Sentence{"changed the limits of the account’s calls"}, Needs: FeatureCalls},
+		{Action: record.ActionUnusedKeysSet, Name: "Changed lifetime of unused keys", Icon: "activity", Sentence: Sentence{"changed when unused API keys are revoked"}},
+		{Action: record.ActionAccountEnabled, Name: "Account enabled", Icon: "activity", Sentence: Sentence{"enabled the account"}},
 	}},
 	{ID: "webhooks", Name: "Webhooks", All: "All webhook events", Needs: FeatureWebhooks, Actions: []ActionText{
-		{Action: models.ActionWebhookAdded, Name: "New webhooks", Icon: "activity", Sentence: Sentence{"added the webhook ", theLabel}},
-		{Action: models.ActionWebhookRemoved, Name: "Removed webhooks", Icon: "activity", Sentence: Sentence{"removed the webhook ", theLabel}},
-		{Action: models.ActionWebhookChanged, Name: "Changed webhooks", Icon: "activity", Sentence: Sentence{"changed the events of the webhook ", theLabel}},
-		{Action: models.ActionWebhookRotated, Name: "New webhook secrets", Icon: "activity", Sentence: Sentence{"replaced the secret of the webhook ", theLabel}},
-		{Action: models.ActionWebhookEnabled, Name: "Enabled webhooks", Icon: "activity", Sentence: Sentence{"enabled the webhook ", theLabel}},
-		{Action: models.ActionWebhookDisabled, Name: "Disabled webhooks", Icon: "warning", Sentence: Sentence{"disabled the webhook ", theLabel}, Detail: "Reason: "},
+		{Action: record.ActionWebhookAdded, Name: "New webhooks", Icon: "activity", Sentence: Sentence{"added the webhook ", theLabel}},
+		{Action: record.ActionWebhookRemoved, Name: "Removed webhooks", Icon: "activity", Sentence: Sentence{"removed the webhook ", theLabel}},
+		{Action: record.ActionWebhookChanged, Name: "Changed webhooks", Icon: "activity", Sentence: Sentence{"changed the events of the webhook ", theLabel}},
+		{Action: record.ActionWebhookRotated, Name: "New webhook secrets", Icon: "activity", Sentence: Sentence{"replaced the secret of the webhook ", theLabel}},
+		{Action: record.ActionWebhookEnabled, Name: "Enabled webhooks", Icon: "activity", Sentence: Sentence{"enabled the webhook ", theLabel}},
+		{Action: record.ActionWebhookDisabled, Name: "Disabled webhooks", Icon: "warning", Sentence: Sentence{"disabled the webhook ", theLabel}, Detail: "Reason: "},
 	}},
 	{ID: "database", Name: "Database", All: "All database events", Actions: []ActionText{
-		{Action: models.ActionDatabaseRestored, Name: "Restored backups", Icon: "activity", Sentence: Sentence{"restored the database from a backup"}},
+		{Action: record.ActionDatabaseRestored, Name: "Restored backups", Icon: "activity", Sentence: Sentence{"restored the database from a backup"}},
 	}},
 }
 
 // actionTexts has the texts by action.
-var actionTexts = func() map[models.Action]ActionText {
-	texts := map[models.Action]ActionText{}
+var actionTexts = func() map[record.Action]ActionText {
+	texts := map[record.Action]ActionText{}
 	for _, group := range ActionGroups {
 		for _, text := range group.Actions {
 			texts[text.Action] = text
@@ -158,7 +160,7 @@ var actionTexts = func() map[models.Action]ActionText {
 }()
 
 // textOf returns the text of an action. One that only a later version knows is shown by its code.
-func textOf(action models.Action) ActionText {
+func textOf(action record.Action) ActionText {
 	if text, ok := actionTexts[action]; ok {
 		return text
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 )
 
 // ActivityPage is /activity.
@@ -89,7 +90,7 @@ func (f ActivityFilter) Groups() (groups []ActionGroup) {
 
 // ActivityItem is one entry of the activity log.
 type ActivityItem struct {
-	models.Activity
+	record.Activity
 
 	KeyAddress string // URL of the activity of the key
 	When       Moment

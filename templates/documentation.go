@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/template"
 
-	"portal/models"
+	"portal/models/record"
 )
 
 // Span is a part of a sentence: words, or code in a monospaced font.
@@ -198,8 +198,8 @@ type EventList struct {
 
 // eventLists returns all events in the order of the form.
 func eventLists() (lists []EventList) {
-	for _, group := range models.EventGroups {
-		lists = append(lists, EventList{webhookGroupNames[group], models.Events(group)})
+	for _, group := range record.EventGroups {
+		lists = append(lists, EventList{webhookGroupNames[group], record.Events(group)})
 	}
 	return lists
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	text "text/template"
 
-	"portal/models"
+	"portal/models/record"
 )
 
 //go:embed mails/*.txt mails/*.html
@@ -19,7 +19,7 @@ var mailFiles embed.FS
 // Mail is the data of an email. Each kind has one file, which defines the subject, the body and the
 // link. A body is paragraphs of plain text; the HTML has the same text.
 type Mail struct {
-	Kind      models.Action // or one of the other kinds of package models
+	Kind      record.Action // or one of the other kinds of package models
 	Product   string        // name of the product
 	BaseURL   string        // of the portal, without a slash at the end
 	Recipient string        // email address
@@ -36,7 +36,7 @@ type Mail struct {
 	Owner     bool          // an invited person joins as an owner
 	Expires   Moment        // of an invitation
 
-	EmailFreed bool // see [models.Mail.EmailFreed]
+	EmailFreed bool // see [record.Mail.EmailFreed]
 
 	HomeURL string     // of the platform; may be empty
 	Logo    bool       // the email has a picture with the id "logo.png"
@@ -70,7 +70,7 @@ func (m Mail) Title() string { return textOf(m.Kind).Subject }
 func (m Mail) CodesLeft() string {
 	left, ok := strings.CutSuffix(m.Detail, " left")
 	switch {
-	case m.Kind != models.ActionRecoveryCodeUsed || !ok:
+	case m.Kind != record.ActionRecoveryCodeUsed || !ok:
 		return ""
 	case left == "0":
 		return "No recovery codes are left. Generate new ones on the Account page."

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/templates"
 )
 
@@ -129,11 +130,11 @@ func TestEveryActionHasOneText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var actions []models.Action
+	var actions []record.Action
 	for _, group := range templates.ActionGroups {
 		for _, text := range group.Actions {
 			actions = append(actions, text.Action)
-			item := templates.ActivityItem{Activity: models.Activity{Action: text.Action}}
+			item := templates.ActivityItem{Activity: record.Activity{Action: text.Action}}
 			html, err := set.Fragment(templates.ActivityPage{Days: templates.ActivityDays([]templates.ActivityItem{item})}, "")
 			if err != nil {
 				t.Fatal(err)
@@ -154,7 +155,7 @@ func TestRepeatedActivityHasItsNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := templates.ActivityItem{Activity: models.Activity{Action: models.ActionPasswordRefused, Count: 1, Repeats: 9}}
+	item := templates.ActivityItem{Activity: record.Activity{Action: record.ActionPasswordRefused, Count: 1, Repeats: 9}}
 	html, err := set.Fragment(templates.ActivityPage{Days: templates.ActivityDays([]templates.ActivityItem{item})}, "")
 	if err != nil || !strings.Contains(string(html), "entered an incorrect current password 10 times") {
 		t.Errorf("%v:\n%s", err, html)
@@ -166,10 +167,10 @@ func TestChangeOfSignInHasAMail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[models.Action]string{
-		models.ActionTOTPOff:           "Two-step verification was turned off for ada@example.com.",
-		models.ActionCodesRefused:      "Otherwise change your password on the Account page.",
-		models.ActionSecondFactorReset: "Two-step verification and all passkeys were removed for ada@example.com.",
+	for kind, want := range map[record.Action]string{
+		record.ActionTOTPOff:           "Two-step verification was turned off for ada@example.com.",
+		record.ActionCodesRefused:      "Otherwise change your password on the Account page.",
+		record.ActionSecondFactorReset: "Two-step verification and all passkeys were removed for ada@example.com.",
 	} {
 		mail, err := mails.Render(templates.Mail{Kind: kind, Recipient: "ada@example.com"})
 		if err != nil || !strings.Contains(mail.Text, want) || !strings.Contains(mail.HTML, want) {
@@ -293,7 +294,7 @@ func TestNamesDoNotChangeTheOrderOfASentence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	invitation := templates.Mail{Kind: models.ActionInvitationCreated, Account: label}
+	invitation := templates.Mail{Kind: record.ActionInvitationCreated, Account: label}
 	content, err := mails.Render(invitation)
 	if err != nil || !strings.Contains(content.Text, "the account \u2068"+label+"\u2069 as a member") || content.Subject != "Invitation to join \u2068"+label+"\u2069" {
 		t.Errorf("the name is not isolated: %v\n%q\n%q", err, content.Subject, content.Text)

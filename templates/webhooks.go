@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/record"
 )
 
 // WebhooksPage is /webhooks.
@@ -30,19 +30,19 @@ func (WebhookForm) fragment() string { return "webhook-form" }
 
 // WebhookGroup is a group of events in the form.
 type WebhookGroup struct {
-	ID     models.EventGroup
+	ID     record.EventGroup
 	Chosen bool
 }
 
 // Name returns the name of the group.
 func (g WebhookGroup) Name() string { return webhookGroupNames[g.ID] }
 
-var webhookGroupNames = map[models.EventGroup]string{
-	models.GroupKeys: "Keys and agents", models.GroupCalls: "Calls", models.GroupPeople: "People and sign-in",
+var webhookGroupNames = map[record.EventGroup]string{
+	record.GroupKeys: "Keys and agents", record.GroupCalls: "Calls", record.GroupPeople: "People and sign-in",
 }
 
 // NewWebhookGroups returns the groups of a form.
-func NewWebhookGroups(all, chosen []models.EventGroup) (groups []WebhookGroup) {
+func NewWebhookGroups(all, chosen []record.EventGroup) (groups []WebhookGroup) {
 	for _, id := range all {
 		groups = append(groups, WebhookGroup{id, slices.Contains(chosen, id)})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -75,7 +76,7 @@ type accountRenameCommand struct {
 
 func (c accountRenameCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		if err := store.Accounts.Rename(ctx, account.ID, c.Name, models.Operator()); err != nil {
+		if err := store.Accounts.Rename(ctx, account.ID, c.Name, record.Operator()); err != nil {
 			return err
 		}
 		return t.say("account %q is renamed to %q", account.Name, strings.TrimSpace(c.Name))
@@ -90,7 +91,7 @@ type accountSwitchCommand struct {
 
 func (c accountSwitchCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		if err := store.Accounts.SetDisabled(ctx, account.ID, c.disable, models.Operator()); err != nil {
+		if err := store.Accounts.SetDisabled(ctx, account.ID, c.disable, record.Operator()); err != nil {
 			return err
 		}
 		outcome := "enabled"
@@ -120,7 +121,7 @@ func (c accountSetLimitsCommand) Run(ctx context.Context, t terminal) error {
 				*limit.field = *limit.flag
 			}
 		}
-		account, err := store.Accounts.SetLimits(ctx, account.ID, limits, models.Operator())
+		account, err := store.Accounts.SetLimits(ctx, account.ID, limits, record.Operator())
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -21,7 +22,7 @@ type agentCreateCommand struct {
 
 func (c agentCreateCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: c.ID, Name: c.Name}, models.Operator())
+		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: c.ID, Name: c.Name}, record.Operator())
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ type agentRenameCommand struct {
 
 func (c agentRenameCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
-		renamed, err := store.Agents.Rename(ctx, agent.AccountID, agent.ID, c.Name, models.Operator())
+		renamed, err := store.Agents.Rename(ctx, agent.AccountID, agent.ID, c.Name, record.Operator())
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ type agentPauseCommand struct {
 
 func (c agentPauseCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
-		if _, err := store.Agents.SetPaused(ctx, agent.AccountID, agent.ID, c.pause, models.Operator()); err != nil {
+		if _, err := store.Agents.SetPaused(ctx, agent.AccountID, agent.ID, c.pause, record.Operator()); err != nil {
 			return err
 		}
 		outcome := "resumed"
@@ -108,7 +109,7 @@ type agentRemoveCommand struct{ agentFlags }
 
 func (c agentRemoveCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
-		if _, err := store.Agents.Remove(ctx, agent.AccountID, agent.ID, models.Operator()); err != nil {
+		if _, err := store.Agents.Remove(ctx, agent.AccountID, agent.ID, record.Operator()); err != nil {
 			return err
 		}
 		return t.say("agent %q is removed, and its widget tokens are refused", agent.Name)

@@ -16,6 +16,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -102,8 +103,8 @@ func TestAPastMomentIsRestoredWithoutRevivingKeys(t *testing.T) {
 	database := modelstest.OpenDatabase(t, url)
 	var moment string
 	modelstest.Must(t, database.QueryRowContext(t.Context(), "SELECT now()::text").Scan(&moment))
-	modelstest.Value(store.Keys.Revoke(t.Context(), account.ID, account.key.ID, "", models.Operator()))(t)
-	modelstest.Value(store.Agents.Rename(t.Context(), account.ID, account.agentID, "Renamed", models.Operator()))(t)
+	modelstest.Value(store.Keys.Revoke(t.Context(), account.ID, account.key.ID, "", record.Operator()))(t)
+	modelstest.Value(store.Agents.Rename(t.Context(), account.ID, account.agentID, "Renamed", record.Operator()))(t)
 	var segment string
 	modelstest.Must(t, database.QueryRowContext(t.Context(), "SELECT pg_walfile_name(pg_switch_wal())").Scan(&segment))
 	modelstest.Eventually(t, "the revocation is archived", func() bool {

@@ -17,6 +17,7 @@ import (
 
 	"portal/models"
 	"portal/models/livekit"
+	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 )
@@ -67,7 +68,7 @@ func createDemo(ctx context.Context, store *models.Store, email string, seeded b
 	}
 	demo.AccountID = account.ID
 	for _, name := range agents {
-		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name}, models.Operator())
+		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name}, record.Operator())
 		if err != nil {
 			return demo, err
 		}
@@ -214,7 +215,7 @@ func eraseSeeded(ctx context.Context, store *models.Store, emails ...string) err
 		}
 	}
 	for id := range accounts {
-		if err := store.Accounts.SetDisabled(ctx, id, true, models.Operator()); err != nil {
+		if err := store.Accounts.SetDisabled(ctx, id, true, record.Operator()); err != nil {
 			return err
 		}
 		if err := store.Erasures.BeginAccount(ctx, id); err != nil {
@@ -248,7 +249,7 @@ func (s *demoSeed) setClock(now time.Time) { s.now.Store(now.UnixNano()) }
 
 func (s *demoSeed) daysAgo(days int) time.Time { return s.today.AddDate(0, 0, -days) }
 
-func (s *demoSeed) actor() models.Actor { return models.UserActor(s.user.ID, "192.0.2.10") }
+func (s *demoSeed) actor() record.Actor { return record.UserActor(s.user.ID, "192.0.2.10") }
 
 // createKeys generates the active keys, one a day, and their usage.
 func (s *demoSeed) createKeys(ctx context.Context) error {
@@ -293,7 +294,7 @@ func (s *demoSeed) createExpiredKey(ctx context.Context) error {
 func (s *demoSeed) addPeople(ctx context.Context) error {
 	s.out.MemberEmail, s.out.MemberPassword = memberEmail(s.out.Email), rand.Text()
 	member := models.NewUser{Email: s.out.MemberEmail, Password: s.out.MemberPassword, Role: models.RoleMember}
-	if _, err := s.store.People.Add(ctx, s.user.AccountID, member, models.Operator()); err != nil {
+	if _, err := s.store.People.Add(ctx, s.user.AccountID, member, record.Operator()); err != nil {
 		return err
 	}
 	_, token, err := s.store.Invitations.Create(ctx, s.user.AccountID, "invited-"+s.out.Email, models.RoleMember, s.actor())
@@ -333,7 +334,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		s.setClock(s.daysAgo(demo.daysAgo))
 		actor := s.actor()
 		if i == 0 {
-			actor = models.Operator()
+			actor = record.Operator()
 		}
 		if _, err := s.store.Keys.Revoke(ctx, s.user.AccountID, key.ID, "", actor); err != nil {
 			return err

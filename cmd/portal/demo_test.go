@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -103,12 +104,12 @@ func TestDemoSeed(t *testing.T) {
 		if busy := slices.DeleteFunc(slices.Clone(oldest), func(requests int64) bool { return requests == 0 }); len(busy) < 29 {
 			t.Errorf("the oldest key has requests on %d of 30 days", len(busy))
 		}
-		all := modelstest.Value(store.Activity.List(t.Context(), user.AccountID, models.ActivityPage{Limit: 100}))(t)
-		if !slices.IsSortedFunc(all, func(a, b models.Activity) int { return b.At.Compare(a.At) }) {
+		all := modelstest.Value(store.Activity.List(t.Context(), user.AccountID, record.ActivityPage{Limit: 100}))(t)
+		if !slices.IsSortedFunc(all, func(a, b record.Activity) int { return b.At.Compare(a.At) }) {
 			t.Error("the activities are not in the order of time")
 		}
-		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 16, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
-			activities, err := store.Activity.List(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
+		for action, want := range map[record.Action]int{record.ActionKeyGenerated: 16, record.ActionKeyRevoked: 3, record.ActionKeyRenamed: 1} {
+			activities, err := store.Activity.List(t.Context(), user.AccountID, record.ActivityPage{Limit: 100, Actions: []record.Action{action}})
 			if err != nil || len(activities) != want {
 				t.Errorf("%s: want %d, got %d, error %v", action, want, len(activities), err)
 			}
@@ -116,8 +117,8 @@ func TestDemoSeed(t *testing.T) {
 
 		// Their ids sort by time, so reports can select them by time.
 		until := time.Now().Add(-10 * value.Day)
-		reported := modelstest.Value(store.Activity.Report(t.Context(), models.ActivityReport{AccountID: user.AccountID, Until: until, Limit: 100}))(t)
-		byTime := func(a, b models.Activity) int { return a.At.Compare(b.At) }
+		reported := modelstest.Value(store.Activity.Report(t.Context(), record.ActivityReport{AccountID: user.AccountID, Until: until, Limit: 100}))(t)
+		byTime := func(a, b record.Activity) int { return a.At.Compare(b.At) }
 		if len(reported) < 10 || !slices.IsSortedFunc(reported, byTime) || !reported[len(reported)-1].At.Before(until) {
 			t.Errorf("reported until %s: %+v", until, reported)
 		}

@@ -22,6 +22,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // gateway is a gateway of the guide in front of a portal, an API and a voice runtime.
@@ -448,7 +449,7 @@ func (g *gateway) connectsWebSockets() {
 func (g *gateway) limits() {
 	g.t.Helper()
 	form := models.NewKey{Label: "busy", FormID: uuid.New()}
-	_, secret, err := g.store.Keys.Generate(g.t.Context(), g.account.ID, form, models.Operator())
+	_, secret, err := g.store.Keys.Generate(g.t.Context(), g.account.ID, form, record.Operator())
 	modelstest.Must(g.t, err)
 	for range 200 {
 		a := g.Send(http.MethodGet, "/v1/calls", "", "Authorization: Bearer "+secret)
@@ -466,7 +467,7 @@ func (g *gateway) limits() {
 func (g *gateway) seesRevocationsAtOnce() {
 	g.t.Helper()
 	removed := modelstest.Value(g.store.Agents.Create(g.t.Context(), g.account.ID,
-		models.NewAgent{Name: "Front desk"}, models.Operator()))(g.t).ID
+		models.NewAgent{Name: "Front desk"}, record.Operator()))(g.t).ID
 	token, ended := g.portal.token(g.t, g.account.secret, g.agentID), g.portal.token(g.t, g.account.secret, removed)
 	for _, token := range []string{token, ended} {
 		conn, status := g.dial(token)
@@ -475,11 +476,11 @@ func (g *gateway) seesRevocationsAtOnce() {
 		}
 		_ = conn.CloseNow()
 	}
-	modelstest.Value(g.store.Agents.Remove(g.t.Context(), g.account.ID, removed, models.Operator()))(g.t)
+	modelstest.Value(g.store.Agents.Remove(g.t.Context(), g.account.ID, removed, record.Operator()))(g.t)
 	if _, status := g.dial(ended); status != http.StatusUnauthorized {
 		g.t.Errorf("with a removed agent: %d", status)
 	}
-	modelstest.Value(g.store.Keys.Revoke(g.t.Context(), g.account.ID, g.account.key.ID, "", models.Operator()))(g.t)
+	modelstest.Value(g.store.Keys.Revoke(g.t.Context(), g.account.ID, g.account.key.ID, "", record.Operator()))(g.t)
 	g.refused(http.StatusUnauthorized, "UNAUTHORIZED", "/v1/calls", "Authorization: Bearer "+g.account.secret)
 	if _, status := g.dial(token); status != http.StatusUnauthorized {
 		g.t.Errorf("with a revoked key: %d", status)

@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -44,7 +45,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		outcome := "revoked"
-		key, err = store.Keys.Revoke(ctx, key.AccountID, key.ID, c.Reason, models.Operator())
+		key, err = store.Keys.Revoke(ctx, key.AccountID, key.ID, c.Reason, record.Operator())
 		switch {
 		case !errors.Is(err, value.ErrKeyAlreadyRevoked):
 		case key.RevokedAt == nil:

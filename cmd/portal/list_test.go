@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // rows decodes a JSON array.
@@ -57,9 +58,9 @@ func TestListsHaveAlignedColumnsOrJSON(t *testing.T) {
 		mustPortal(t, env, "", "user", "disable", "--email", "bob@example.com")
 		mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
 
-		old, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "old", FormID: uuid.New()}, models.Operator())
+		old, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "old", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
-		_, _, err = store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "new", FormID: uuid.New()}, models.Operator())
+		_, _, err = store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "new", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
 		for _, key := range []models.Key{old, account.key} {
 			modelstest.Exec(t, url, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES ('"+key.ID.String()+"', '2020-01-03 10:00:00+00:00')")

@@ -10,6 +10,7 @@ import (
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // hang accepts connections at the address and never answers. It returns its port, a channel that is
@@ -56,7 +57,7 @@ func TestAStopLosesNoMail(t *testing.T) {
 		account := modelstest.Value(store.Accounts.Create(t.Context(), owner))(t)
 		const mails = 5
 		for range mails {
-			_, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
+			_, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 			modelstest.Must(t, err)
 		}
 		i := start(t, env)

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -41,10 +42,10 @@ func createAccount(t *testing.T, store *models.Store) accountWithKey {
 	account := models.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword}
 	a := accountWithKey{Account: modelstest.Value(store.Accounts.Create(t.Context(), account))(t), store: store}
 	var err error
-	a.key, a.secret, err = store.Keys.Generate(t.Context(), a.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
+	a.key, a.secret, err = store.Keys.Generate(t.Context(), a.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
 	agent := models.NewAgent{Name: "Reception"}
-	a.agentID = modelstest.Value(store.Agents.Create(t.Context(), a.ID, agent, models.Operator()))(t).ID
+	a.agentID = modelstest.Value(store.Agents.Create(t.Context(), a.ID, agent, record.Operator()))(t).ID
 	return a
 }
 
@@ -131,7 +132,7 @@ func TestKeyRevoke(t *testing.T) {
 	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 		t.Errorf("the key is not refused as revoked: %v", err)
 	}
-	expired, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "expired", FormID: uuid.New()}, models.Operator())
+	expired, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "expired", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
 	modelstest.Exec(t, url, "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '"+expired.ID.String()+"'")
 	if r := portal(t, env, "", "key", "revoke", "--id", expired.ID.String()); !strings.Contains(r.succeeds(t, expired.ID.String()+"\n"), "expired at 2026-01-01T00:00:00Z") {
@@ -216,16 +217,16 @@ func TestOperatorsRenameAndRemove(t *testing.T) {
 		if len(agents.Items) != 0 || len(people.Items) != 1 || people.Items[0].Email != "eve@example.com" || people.Items[0].Role != models.RoleOwner {
 			t.Errorf("agents %v, users %v", agents.Items, people.Items)
 		}
-		var actions []models.Action
-		for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, models.ActivityPage{Limit: 8}))(t) {
-			if actions = append(actions, activity.Action); activity.ActorKind != models.ActorOperator {
+		var actions []record.Action
+		for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, record.ActivityPage{Limit: 8}))(t) {
+			if actions = append(actions, activity.Action); activity.ActorKind != record.ActorOperator {
 				t.Errorf("%s was recorded for %s", activity.Action, activity.ActorName)
 			}
 		}
 		slices.Reverse(actions)
-		if want := []models.Action{
-			models.ActionAccountRenamed, models.ActionAgentRenamed, models.ActionAgentPaused, models.ActionAgentResumed, models.ActionAgentRemoved,
-			models.ActionEmailChanged, models.ActionUserMadeOwner, models.ActionUserRemoved,
+		if want := []record.Action{
+			record.ActionAccountRenamed, record.ActionAgentRenamed, record.ActionAgentPaused, record.ActionAgentResumed, record.ActionAgentRemoved,
+			record.ActionEmailChanged, record.ActionUserMadeOwner, record.ActionUserRemoved,
 		}; !slices.Equal(actions, want) {
 			t.Errorf("recorded %v, want %v", actions, want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -65,7 +66,7 @@ func TestDocumentedSizes(t *testing.T) {
 			{"An activity", rows, func() {
 				exec(`INSERT INTO activities (id, account_id, actor_kind, actor_id, action, subject_id, label, address, at)
 					SELECT id, account_id, 'user', ?, ?, form_id, 'production of the shop', '203.0.113.100', ? FROM api_keys ORDER BY id`,
-					user.ID, models.ActionKeyGenerated, now)
+					user.ID, record.ActionKeyGenerated, now)
 			}},
 		} {
 			before := modelstest.Value(store.Figures(t.Context()))(t).DatabaseSize

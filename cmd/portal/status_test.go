@@ -11,6 +11,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestStatus(t *testing.T) {
@@ -18,7 +19,7 @@ func TestStatus(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := databaseEnv(url)
 		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-		waits := models.Mail{
+		waits := record.Mail{
 			ID: uuid.New(), Kind: "password.forgotten", Recipient: testEmail,
 			CreatedAt: time.Now().Add(-90 * time.Minute), DueAt: time.Now().Add(time.Hour),
 		}

@@ -8,6 +8,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -50,7 +51,7 @@ func (c userAddCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		user, err := store.People.Add(ctx, account.ID, models.NewUser{Email: c.Email, Password: password, Role: c.Role}, models.Operator())
+		user, err := store.People.Add(ctx, account.ID, models.NewUser{Email: c.Email, Password: password, Role: c.Role}, record.Operator())
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ type userRemoveCommand struct{ userFlag }
 
 func (c userRemoveCommand) Run(ctx context.Context, t terminal) error {
 	return c.withUser(ctx, func(store *models.Store, user models.User) error {
-		if err := store.People.Remove(ctx, user.AccountID, user.ID, models.Operator()); err != nil {
+		if err := store.People.Remove(ctx, user.AccountID, user.ID, record.Operator()); err != nil {
 			return err
 		}
 		return t.say("%s is removed, and all of the user's sessions ended; the user's keys stay", user.Email)
@@ -138,7 +139,7 @@ func (c userEraseCommand) Run(ctx context.Context, t terminal) error {
 				"an erased user is found by the id only", c.Email, value.ErrUserNotFound)
 		}
 		if err == nil {
-			err = store.Erasures.BeginUser(ctx, user.AccountID, user.ID, models.Operator())
+			err = store.Erasures.BeginUser(ctx, user.AccountID, user.ID, record.Operator())
 		}
 		if errors.Is(err, value.ErrLastOwner) {
 			return fmt.Errorf("--email %s: %w; add another owner first, or erase the account with: portal account erase", c.Email, err)
@@ -161,7 +162,7 @@ type userSetRoleCommand struct {
 
 func (c userSetRoleCommand) Run(ctx context.Context, t terminal) error {
 	return c.withUser(ctx, func(store *models.Store, user models.User) error {
-		if _, err := store.People.SetRole(ctx, user.AccountID, user.ID, c.Role, models.Operator()); err != nil {
+		if _, err := store.People.SetRole(ctx, user.AccountID, user.ID, c.Role, record.Operator()); err != nil {
 			return err
 		}
 		return t.say("the role of %s is %s", user.Email, c.Role)

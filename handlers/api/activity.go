@@ -8,24 +8,25 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 )
 
 // operatorActivity is an activity in the operator API.
 type operatorActivity struct {
-	models.ActivityElement
+	record.ActivityElement
 
 	AccountID uuid.UUID `json:"accountId"`
 }
 
 // readActivity returns the page of activities that the query parameters select, the oldest first.
-func (s *site) readActivity(c *gin.Context, params *reportQuery, accountID uuid.UUID, waited time.Duration) ([]models.Activity, string, error) {
-	page := models.ActivityReport{
+func (s *site) readActivity(c *gin.Context, params *reportQuery, accountID uuid.UUID, waited time.Duration) ([]record.Activity, string, error) {
+	page := record.ActivityReport{
 		AccountID: accountID, After: params.id("after"), From: params.time("from"), Until: params.time("to"), Limit: params.limit(),
 	}
 	if params.err != nil {
 		return nil, "", params.err
 	}
-	activities, err := query(s, c, waited, func(ctx context.Context) ([]models.Activity, error) {
+	activities, err := query(s, c, waited, func(ctx context.Context) ([]record.Activity, error) {
 		return s.Store.Activity.Report(ctx, page)
 	})
 	next := ""
@@ -42,7 +43,7 @@ func (cs *customers) listActivity(c *gin.Context, caller models.Principal) error
 	if err != nil {
 		return err
 	}
-	return sendReport(c, "activities", bodiesOf(activities, models.Activity.Element), next)
+	return sendReport(c, "activities", bodiesOf(activities, record.Activity.Element), next)
 }
 
 // listActivity returns a page of the activity of all accounts, or of one.
@@ -52,6 +53,6 @@ func (o *operators) listActivity(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body := func(a models.Activity) operatorActivity { return operatorActivity{a.Element(), a.AccountID} }
+	body := func(a record.Activity) operatorActivity { return operatorActivity{a.Element(), a.AccountID} }
 	return sendReport(c, "activities", bodiesOf(activities, body), next)
 }

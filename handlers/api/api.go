@@ -17,6 +17,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/record"
 	"portal/static"
 )
 
@@ -126,9 +127,9 @@ func (e *Endpoints) accessOf(path string) models.Access {
 }
 
 func (*Endpoints) registerLeaks(r gin.IRouter, leaks *leakReports) {
-	r.POST(leaksPath, leaks.handle(models.LeakPublic, leaks.createPublic))
+	r.POST(leaksPath, leaks.handle(record.LeakPublic, leaks.createPublic))
 	if leaks.scanner != nil {
-		r.POST(leaksPath+"/github", leaks.handle(models.LeakGitHub, leaks.createSigned))
+		r.POST(leaksPath+"/github", leaks.handle(record.LeakGitHub, leaks.createSigned))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/record"
 )
 
 // operatorCall is a call in the operator API.
@@ -80,7 +81,7 @@ func (o *operators) endCall(c *gin.Context) error {
 		return err
 	}
 	_, err = query(o.site, c, 0, func(ctx context.Context) (models.Call, error) {
-		return o.Store.Calls.End(ctx, uuid.Nil, id, models.Operator())
+		return o.Store.Calls.End(ctx, uuid.Nil, id, record.Operator())
 	})
 	if err == nil {
 		c.Status(http.StatusNoContent)

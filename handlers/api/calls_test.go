@@ -18,6 +18,7 @@ import (
 	"portal/models"
 	"portal/models/livekit"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -137,7 +138,7 @@ func TestEventsOfAnAccountAreLimited(t *testing.T) {
 		return s.event(body, eventToken(body, vectorSecret, s.clock.Now(), func(jwt.MapClaims) {}))
 	}
 	for range 4 {
-		key, _, err := s.store.Keys.Generate(t.Context(), c.accountID, models.NewKey{Label: "voice", FormID: uuid.New()}, models.Operator())
+		key, _, err := s.store.Keys.Generate(t.Context(), c.accountID, models.NewKey{Label: "voice", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
 		for range 500 {
 			event(c, key.ID).is(http.StatusOK)

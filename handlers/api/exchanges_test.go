@@ -21,6 +21,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -68,7 +69,7 @@ func (e *exchangeService) rule() workload.Rule {
 // trusting generates a key with a rule.
 func (e *exchangeService) trusting(rule workload.Rule) models.Key {
 	e.t.Helper()
-	key, _, err := e.store.Keys.Generate(e.t.Context(), e.customer.accountID, models.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, models.Operator())
+	key, _, err := e.store.Keys.Generate(e.t.Context(), e.customer.accountID, models.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, record.Operator())
 	modelstest.Must(e.t, err)
 	return key
 }
@@ -173,7 +174,7 @@ func TestExchangeToken(t *testing.T) {
 			t.Error(text)
 		}
 		modelstest.Must(t, func() error {
-			_, err := e.store.Keys.SetTrust(t.Context(), key.AccountID, key.ID, "", e.rule(), models.Operator())
+			_, err := e.store.Keys.SetTrust(t.Context(), key.AccountID, key.ID, "", e.rule(), record.Operator())
 			return err
 		}())
 		if refused := e.as(body.AccessToken, "/api/agents").Is(http.StatusUnauthorized); refused.Header.Get("X-Error-Reason") != "trust_changed" {
@@ -568,7 +569,7 @@ func TestExchangeFromAnotherNetwork(t *testing.T) {
 	e := newExchangeService(t, modelstest.SQLiteURL(t))
 	key := e.trusting(e.rule())
 	networks := modelstest.Value(value.ParseNetworks([]string{"198.51.100.0/24"}))(t)
-	modelstest.Value(e.store.Keys.Restrict(t.Context(), key.AccountID, key.ID, "", models.Restrictions{Networks: networks}, "", models.Operator()))(t)
+	modelstest.Value(e.store.Keys.Restrict(t.Context(), key.AccountID, key.ID, "", models.Restrictions{Networks: networks}, "", record.Operator()))(t)
 	response, body := e.exchange(exchangeForm(key.ID.String(), e.issuer.Token(e.job())))
 	if response.Is(http.StatusBadRequest); body.Error != "invalid_grant" {
 		t.Error(response.Body)
@@ -589,7 +590,7 @@ func TestExchangesOnTwoInstances(t *testing.T) {
 		again, _ := other.exchange(exchangeForm(key.ID.String(), token))
 		again.Is(http.StatusBadRequest)
 		other.as(body.AccessToken, "/api/agents").Is(http.StatusOK)
-		modelstest.Value(e.store.Keys.Revoke(t.Context(), key.AccountID, key.ID, "", models.Operator()))(t)
+		modelstest.Value(e.store.Keys.Revoke(t.Context(), key.AccountID, key.ID, "", record.Operator()))(t)
 		if refused := other.as(body.AccessToken, "/api/agents").Is(http.StatusUnauthorized); refused.Header.Get("X-Error-Reason") != "revoked" {
 			t.Errorf("the reason is %s", refused.Header.Get("X-Error-Reason"))
 		}
@@ -668,7 +669,7 @@ func TestOperatorPutsKeys(t *testing.T) {
 		put(taken, body).Is(http.StatusConflict)
 		foreign := e.service.customer()
 		put("/operator/accounts/"+foreign.accountID.String()+"/keys/"+id, body).Is(http.StatusConflict)
-		modelstest.Value(e.store.Keys.Revoke(t.Context(), e.customer.accountID, uuid.MustParse(id), "", models.Operator()))(t)
+		modelstest.Value(e.store.Keys.Revoke(t.Context(), e.customer.accountID, uuid.MustParse(id), "", record.Operator()))(t)
 		put(path, body).Is(http.StatusConflict)
 	})
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/templates"
 )
 
@@ -24,7 +24,7 @@ func TestExampleExportsActivity(t *testing.T) {
 		secret := s.reportsKey(c)
 		s = withoutDelay(t, s)
 		for range 40 {
-			modelstest.Value(s.store.Agents.Rename(t.Context(), c.accountID, c.agent.ID, uuid.NewString(), models.Operator()))(t)
+			modelstest.Value(s.store.Agents.Rename(t.Context(), c.accountID, c.agent.ID, uuid.NewString(), record.Operator()))(t)
 			s.clock.Advance(90 * time.Second)
 		}
 		dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestExampleExportsActivity(t *testing.T) {
 		code = strings.Replace(code, "< 1000", "< 7", 1)
 		modelstest.Must(t, os.WriteFile(file, []byte(code), 0o600))
 		ids := map[string]int{}
-		want := modelstest.Value(s.store.Activity.Report(t.Context(), models.ActivityReport{AccountID: c.accountID, Limit: 1000}))(t)
+		want := modelstest.Value(s.store.Activity.Report(t.Context(), record.ActivityReport{AccountID: c.accountID, Limit: 1000}))(t)
 		for run := 0; len(ids) < len(want); run++ {
 			log := &modelstest.LogBuffer{}
 			loop := exec.CommandContext(t.Context(), "python3", file)

@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // fuzzedAgent is the id of an agent of the customer. The seeds contain it.
@@ -23,7 +24,7 @@ func newTarget(f *testing.F) (*service, customer) {
 	f.Helper()
 	s := newService(f, modelstest.SQLiteURL(f))
 	c := s.customer()
-	modelstest.Value(s.store.Agents.Create(f.Context(), c.accountID, models.NewAgent{ID: fuzzedAgent, Name: "Fuzzed"}, models.Operator()))(f)
+	modelstest.Value(s.store.Agents.Create(f.Context(), c.accountID, models.NewAgent{ID: fuzzedAgent, Name: "Fuzzed"}, record.Operator()))(f)
 	return s, c
 }
 

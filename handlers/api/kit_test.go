@@ -15,6 +15,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/widget"
 )
 
@@ -121,24 +122,24 @@ func (s *service) customer() customer {
 func (s *service) generateKey(accountID uuid.UUID) (models.Key, string) {
 	s.t.Helper()
 	key, secret, err := s.store.Keys.Generate(s.t.Context(), accountID,
-		models.NewKey{Label: "backend", FormID: uuid.New()}, models.Operator())
+		models.NewKey{Label: "backend", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(s.t, err)
 	return key, secret
 }
 
 func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
 	s.t.Helper()
-	return modelstest.Value(s.store.Agents.Create(s.t.Context(), accountID, models.NewAgent{Name: name}, models.Operator()))(s.t)
+	return modelstest.Value(s.store.Agents.Create(s.t.Context(), accountID, models.NewAgent{Name: name}, record.Operator()))(s.t)
 }
 
 func (s *service) revoke(c customer) {
 	s.t.Helper()
-	modelstest.Value(s.store.Keys.Revoke(s.t.Context(), c.accountID, c.key.ID, "", models.Operator()))(s.t)
+	modelstest.Value(s.store.Keys.Revoke(s.t.Context(), c.accountID, c.key.ID, "", record.Operator()))(s.t)
 }
 
 func (s *service) removeAgent(c customer) {
 	s.t.Helper()
-	modelstest.Value(s.store.Agents.Remove(s.t.Context(), c.accountID, c.agent.ID, models.Operator()))(s.t)
+	modelstest.Value(s.store.Agents.Remove(s.t.Context(), c.accountID, c.agent.ID, record.Operator()))(s.t)
 }
 
 // expire lets the customer's key expire in the past.

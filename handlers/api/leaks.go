@@ -17,6 +17,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/record"
 )
 
 const (
@@ -64,7 +65,7 @@ func newLeakReports(s *site) *leakReports {
 	if s.GitHubKeysURL != "" {
 		l.scanner = newScanner(s)
 	}
-	for _, from := range []models.LeakReporter{models.LeakPublic, models.LeakGitHub} {
+	for _, from := range []record.LeakReporter{record.LeakPublic, record.LeakGitHub} {
 		for _, outcome := range []models.LeakOutcome{models.LeakRevoked, models.LeakInactive, models.LeakUnknown, leakRefused} {
 			l.counts.WithLabelValues(string(from), string(outcome))
 		}
@@ -73,7 +74,7 @@ func newLeakReports(s *site) *leakReports {
 }
 
 // handle adapts a handler of reports and counts the requests that it refuses.
-func (l *leakReports) handle(from models.LeakReporter, h handler) gin.HandlerFunc {
+func (l *leakReports) handle(from record.LeakReporter, h handler) gin.HandlerFunc {
 	return handle(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
 		err := h(c)
@@ -91,7 +92,7 @@ func leakContext(c *gin.Context) (context.Context, context.CancelFunc) {
 
 // report reports texts and counts the outcomes.
 func (l *leakReports) report(
-	ctx context.Context, texts []models.LeakedText, from models.LeakReporter, address string,
+	ctx context.Context, texts []models.LeakedText, from record.LeakReporter, address string,
 ) ([]models.LeakOutcome, error) {
 	outcomes, err := l.Store.Keys.ReportLeaked(ctx, texts, from, address)
 	for _, outcome := range outcomes {
@@ -124,7 +125,7 @@ func (l *leakReports) createPublic(c *gin.Context) error {
 	var texts []models.LeakedText
 	err = l.publicSlots.Run(func() (err error) {
 		if texts, err = parsePublicLeaks(body); err == nil {
-			_, err = l.report(ctx, texts, models.LeakPublic, client.String())
+			_, err = l.report(ctx, texts, record.LeakPublic, client.String())
 		}
 		return err
 	})
@@ -184,7 +185,7 @@ func (l *leakReports) createSigned(c *gin.Context) error {
 	var outcomes []models.LeakOutcome
 	// The scanner waits, because it might not repeat a refused report.
 	err = l.slots.RunWhenFree(ctx, func() (err error) {
-		outcomes, err = l.report(ctx, texts, models.LeakGitHub, "")
+		outcomes, err = l.report(ctx, texts, record.LeakGitHub, "")
 		return err
 	})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"portal/handlers/problem"
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -261,9 +261,9 @@ func TestOpenAPIHasAllEvents(t *testing.T) {
 	for _, described := range document.Webhooks {
 		got = append(got, described.Post.RequestBody.Content["application/json"].Schema.Properties.Type.Examples...)
 	}
-	want := []string{models.EventTest}
-	for _, group := range models.EventGroups {
-		want = append(want, models.Events(group)...)
+	want := []string{record.EventTest}
+	for _, group := range record.EventGroups {
+		want = append(want, record.Events(group)...)
 	}
 	slices.Sort(got)
 	slices.Sort(want)

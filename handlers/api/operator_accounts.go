@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -66,7 +67,7 @@ func (o *operators) putAccount(c *gin.Context) error {
 	}
 	var created bool
 	account, err := query(o.site, c, 0, func(ctx context.Context) (account models.Account, err error) {
-		account, created, err = o.Store.Accounts.Put(ctx, id, name, disabled, limits, models.Operator())
+		account, created, err = o.Store.Accounts.Put(ctx, id, name, disabled, limits, record.Operator())
 		return account, err
 	})
 	return send(c, putStatus(created), NewAccount(account), err)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -28,7 +29,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 	}
 	var created bool
 	agent, err := query(o.site, c, 0, func(ctx context.Context) (agent models.Agent, err error) {
-		agent, created, err = o.Store.Agents.Put(ctx, account, id, name, paused, models.Operator())
+		agent, created, err = o.Store.Agents.Put(ctx, account, id, name, paused, record.Operator())
 		return agent, err
 	})
 	return send(c, putStatus(created), NewAgent(agent), err)
@@ -37,7 +38,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 // removeAgent removes an agent, if it exists.
 func (o *operators) removeAgent(c *gin.Context) error {
 	return o.remove(c, "agent", value.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		_, err := o.Store.Agents.Remove(ctx, account, id, models.Operator())
+		_, err := o.Store.Agents.Remove(ctx, account, id, record.Operator())
 		return err
 	})
 }

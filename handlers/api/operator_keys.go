@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -45,7 +46,7 @@ func (o *operators) putKey(c *gin.Context) error {
 	}
 	var created bool
 	key, err := query(o.site, c, 0, func(ctx context.Context) (key models.Key, err error) {
-		key, created, err = o.Store.Keys.Put(ctx, account, id, put, models.Operator())
+		key, created, err = o.Store.Keys.Put(ctx, account, id, put, record.Operator())
 		return key, err
 	})
 	if err != nil {
@@ -186,7 +187,7 @@ func (o *operators) revokeKey(c *gin.Context) error {
 		if err != nil {
 			return key, err
 		}
-		return o.Store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, models.Operator())
+		return o.Store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, record.Operator())
 	})
 	endedAt := key.RevokedAt
 	if errors.Is(err, value.ErrKeyAlreadyRevoked) {

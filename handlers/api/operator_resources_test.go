@@ -12,6 +12,7 @@ import (
 	"portal/handlers/api"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestAccountsAreCreatedChangedAndListed(t *testing.T) {
@@ -119,8 +120,8 @@ func TestAccountsAndUsersAreErased(t *testing.T) {
 			s.operate(http.MethodDelete, member+"?erase=true", "").is(http.StatusNoContent)
 		}
 		for {
-			activities := modelstest.Value(s.store.Activity.List(t.Context(), id, models.ActivityPage{Limit: 1}))(t)
-			if activities[0].Action == models.ActionUserRemoved && activities[0].Label == models.ErasedName {
+			activities := modelstest.Value(s.store.Activity.List(t.Context(), id, record.ActivityPage{Limit: 1}))(t)
+			if activities[0].Action == record.ActionUserRemoved && activities[0].Label == models.ErasedName {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)

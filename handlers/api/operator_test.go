@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers"
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // operate sends a request with the operator token. An empty content sends no body.
@@ -44,7 +44,7 @@ func (s *service) user(account, role string) string {
 func (s *service) recorded(id uuid.UUID, want string) {
 	s.t.Helper()
 	var lines []string
-	for _, activity := range modelstest.Value(s.store.Activity.List(s.t.Context(), id, models.ActivityPage{Limit: 1000}))(s.t) {
+	for _, activity := range modelstest.Value(s.store.Activity.List(s.t.Context(), id, record.ActivityPage{Limit: 1000}))(s.t) {
 		line := string(activity.Action)
 		if activity.ActorName != "Operator" {
 			line += " by " + activity.ActorName

@@ -12,6 +12,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -63,7 +64,7 @@ func (o *operators) addUser(c *gin.Context) error {
 		return body.err
 	}
 	user, err := query(o.site, c, 0, func(ctx context.Context) (models.User, error) {
-		return o.Store.People.Add(ctx, account, models.NewUser{Email: email, Role: role}, models.Operator())
+		return o.Store.People.Add(ctx, account, models.NewUser{Email: email, Role: role}, record.Operator())
 	})
 	return send(c, http.StatusCreated, NewUser(user), err)
 }
@@ -86,7 +87,7 @@ func (o *operators) changeUser(c *gin.Context) error {
 		if _, err := o.Store.Accounts.Find(ctx, account); err != nil {
 			return models.User{}, err
 		}
-		return o.Store.People.Change(ctx, account, id, change, models.Operator())
+		return o.Store.People.Change(ctx, account, id, change, record.Operator())
 	})
 	return send(c, http.StatusOK, NewUser(user), err)
 }
@@ -103,13 +104,13 @@ func (o *operators) removeUser(c *gin.Context) error {
 			return problem.InvalidRequest("The query parameter erase is not true.")
 		}
 		err := o.remove(c, "user", value.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-			return o.Store.Erasures.BeginUser(ctx, account, id, models.Operator())
+			return o.Store.Erasures.BeginUser(ctx, account, id, record.Operator())
 		})
 		o.Store.Erasures.FinishSoon()
 		return err
 	}
 	return o.remove(c, "user", value.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		return o.Store.People.Remove(ctx, account, id, models.Operator())
+		return o.Store.People.Remove(ctx, account, id, record.Operator())
 	})
 }
 
@@ -155,7 +156,7 @@ func (o *object) linkOf(signIn *models.SignIn, account uuid.UUID) func(context.C
 		}
 		user := o.id("userId")
 		return func(ctx context.Context) (models.SignInLink, error) {
-			return signIn.CreateLink(ctx, account, user, models.Operator())
+			return signIn.CreateLink(ctx, account, user, record.Operator())
 		}
 	}
 	if !o.null("userId") {
@@ -166,7 +167,7 @@ func (o *object) linkOf(signIn *models.SignIn, account uuid.UUID) func(context.C
 		user.Role = models.Role(o.text("role"))
 	}
 	return func(ctx context.Context) (models.SignInLink, error) {
-		return signIn.CreateLinkFor(ctx, account, user, models.Operator())
+		return signIn.CreateLinkFor(ctx, account, user, record.Operator())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestRequestOverTheBurstGets429WithRetryAfter(t *testing.T) {
@@ -39,7 +40,7 @@ func TestKeysDoNotShareTheirLimit(t *testing.T) {
 	eachChanged(t, limited(1, 2), func(t *testing.T, s *service, c customer) {
 		_, beside := s.generateKey(c.accountID)
 		_, successor, err := s.store.Keys.Generate(t.Context(), c.accountID,
-			models.NewKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, models.Operator())
+			models.NewKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, record.Operator())
 		modelstest.Must(t, err)
 		for _, key := range []string{c.secret, beside, successor, s.customer().secret} {
 			for range 2 {

@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -20,7 +21,7 @@ import (
 func (s *service) reportsKey(c customer) string {
 	s.t.Helper()
 	_, secret, err := s.store.Keys.Generate(s.t.Context(), c.accountID,
-		models.NewKey{Label: "siem", FormID: uuid.New(), Access: models.AccessReports}, models.Operator())
+		models.NewKey{Label: "siem", FormID: uuid.New(), Access: models.AccessReports}, record.Operator())
 	modelstest.Must(s.t, err)
 	return secret
 }

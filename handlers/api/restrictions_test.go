@@ -12,11 +12,12 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func (s *service) restrict(c customer, r models.Restrictions) {
 	s.t.Helper()
-	modelstest.Value(s.store.Keys.Restrict(s.t.Context(), c.accountID, c.key.ID, "", r, "", models.Operator()))(s.t)
+	modelstest.Value(s.store.Keys.Restrict(s.t.Context(), c.accountID, c.key.ID, "", r, "", record.Operator()))(s.t)
 }
 
 func TestKeyReachesItsAgentsOnly(t *testing.T) {
@@ -42,7 +43,7 @@ func TestKeyReachesItsAgentsOnly(t *testing.T) {
 		if !s.active(c.secret, token) {
 			t.Error("the token is not active again")
 		}
-		modelstest.Value(s.store.Agents.Remove(t.Context(), c.accountID, other.ID, models.Operator()))(t)
+		modelstest.Value(s.store.Agents.Remove(t.Context(), c.accountID, other.ID, record.Operator()))(t)
 		s.removeAgent(c)
 		if s.get("/api/agents", bearer(c.secret)).is(http.StatusOK).into(&list); len(list.Agents) != 0 {
 			t.Errorf("an empty list allows %v", list.Agents)
@@ -173,7 +174,7 @@ func TestRefusedRequestsAreNotedWithTheirReasons(t *testing.T) {
 			return s.send(method, path, bearer(secret)).header.Get("X-Request-Id")
 		}
 		ids := []string{send(http.MethodGet, "/api/activity")}
-		modelstest.Value(s.store.Keys.Revoke(ctx, c.accountID, key.ID, "", models.Operator()))(t)
+		modelstest.Value(s.store.Keys.Revoke(ctx, c.accountID, key.ID, "", record.Operator()))(t)
 		ids = append(ids, send(http.MethodPost, "/api/authorize/private?token=secret"), send("BREW-A-POT-OF-TEA", "/api/nothing/"+secret))
 		found := modelstest.Value(s.store.Keys.Refusals(ctx, c.accountID, key.ID))(t)
 		want := []string{"revoked Other unknown path", "revoked /api/authorize", "access GET /api/activity"}

@@ -20,6 +20,7 @@ import (
 
 	"portal/handlers/brand"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -172,7 +173,7 @@ func (m *Mailer) believes(recipient string) bool {
 }
 
 // failedMail logs a failed attempt and schedules the next one.
-func (m *Mailer) failedMail(ctx context.Context, queued models.Mail, cause error, permanent bool) error {
+func (m *Mailer) failedMail(ctx context.Context, queued record.Mail, cause error, permanent bool) error {
 	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Store.Timeout())
 	defer cancel()
 	dropped, err := m.Store.Outbox.Failed(finishing, queued, permanent)
@@ -189,13 +190,13 @@ func (m *Mailer) failedMail(ctx context.Context, queued models.Mail, cause error
 	return err
 }
 
-func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) {
+func (m *Mailer) message(queued record.Mail, token string) (*gomail.Msg, error) {
 	device := ""
 	if queued.UserAgent != "" {
 		device = templates.Device(queued.UserAgent)
 	}
 	var keys []templates.MailKey
-	for _, key := range queued.Keys[:min(len(queued.Keys), models.MaxLeakedKeys)] {
+	for _, key := range queued.Keys[:min(len(queued.Keys), record.MaxLeakedKeys)] {
 		keys = append(keys, templates.MailKey{Label: key.Label, Key: key.Masked, Leaked: key.Leak.String(), At: templates.NewMoment(key.At, queued.At)})
 	}
 	logo, colors := m.brand()
@@ -273,8 +274,8 @@ func foldedSubject(text string) string {
 // messageID returns the part of the Message-ID before the domain. A repeated mail has the same one,
 // so that mail servers and programs can discard it. If only the link of the last attempt works,
 // each attempt has another one.
-func messageID(queued models.Mail) string {
-	replaced := queued.Kind == models.ActionInvitationCreated || queued.Kind == models.MailEmailConfirmation
+func messageID(queued record.Mail) string {
+	replaced := queued.Kind == record.ActionInvitationCreated || queued.Kind == record.MailEmailConfirmation
 	if replaced && queued.Attempts > 1 {
 		return fmt.Sprintf("%s.%d", queued.ID, queued.Attempts)
 	}

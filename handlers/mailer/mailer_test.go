@@ -15,6 +15,7 @@ import (
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -57,7 +58,7 @@ func (s *system) account(t *testing.T, email string) (models.Account, models.Use
 }
 
 // key generates a key and returns its value.
-func (s *system) key(t *testing.T, account models.Account, actor models.Actor) (models.Key, string) {
+func (s *system) key(t *testing.T, account models.Account, actor record.Actor) (models.Key, string) {
 	t.Helper()
 	key, secret, err := s.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod <1>", FormID: uuid.New()}, actor)
 	modelstest.Must(t, err)
@@ -68,7 +69,7 @@ func (s *system) key(t *testing.T, account models.Account, actor models.Actor) (
 func (s *system) queue(t *testing.T, email string) {
 	t.Helper()
 	account, user := s.account(t, email)
-	s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+	s.key(t, account, record.UserActor(user.ID, "203.0.113.7"))
 }
 
 // waiting returns the number of mails in the outbox.
@@ -108,7 +109,7 @@ func TestMailsReportChanges(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
-		actor := models.UserActor(user.ID, "203.0.113.7")
+		actor := record.UserActor(user.ID, "203.0.113.7")
 		known := models.Client{Address: "203.0.113.7", UserAgent: "Firefox/140.0 Linux", Device: models.NewDevice(user)}
 		unknown := models.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: models.Device{ID: uuid.New(), UserID: uuid.New()}}
 		s.run(t, s.Store, server.URL())
@@ -117,8 +118,8 @@ func TestMailsReportChanges(t *testing.T) {
 		token := modelstest.Value(s.SignIn.Start(t.Context(), user, unknown))(t).Token
 		server.Await(1) // the mail about an ended session does not name the device
 		key, secret := s.key(t, account, actor)
-		for _, by := range []models.Actor{actor, models.Operator()} {
-			other, _ := s.key(t, account, models.Operator())
+		for _, by := range []record.Actor{actor, record.Operator()} {
+			other, _ := s.key(t, account, record.Operator())
 			modelstest.Must(t, errOf(s.Keys.Revoke(t.Context(), account.ID, other.ID, "On a slide", by)))
 		}
 		session := modelstest.Value(s.Sessions.Find(t.Context(), token, unknown))(t)
@@ -177,7 +178,7 @@ func TestMailSaysThatAnEmailWasTakenFromAnUnprovenUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		invite := func(owner string) string {
 			account, user := s.account(t, owner)
-			_, token, err := s.Invitations.Create(t.Context(), account.ID, "ada@example.com", models.RoleMember, models.UserActor(user.ID, ""))
+			_, token, err := s.Invitations.Create(t.Context(), account.ID, "ada@example.com", models.RoleMember, record.UserActor(user.ID, ""))
 			modelstest.Must(t, err)
 			mail, mailed, err := s.Outbox.Claim(t.Context())
 			modelstest.Must(t, err)
@@ -210,11 +211,11 @@ func TestMailListsLeakedKeys(t *testing.T) {
 			t.Helper()
 			var texts []models.LeakedText
 			for range n {
-				_, secret := s.key(t, account, models.UserActor(user.ID, ""))
+				_, secret := s.key(t, account, record.UserActor(user.ID, ""))
 				texts = append(texts, models.NewLeakedText(secret, "https://git.example.com/site/.env"))
 				sent++ // the mail about the new key
 			}
-			modelstest.Must(t, errOf(s.Keys.ReportLeaked(t.Context(), texts, models.LeakGitHub, "")))
+			modelstest.Must(t, errOf(s.Keys.ReportLeaked(t.Context(), texts, record.LeakGitHub, "")))
 			server.Await(sent)
 			s.clock.Advance(6 * time.Minute)
 			sent++
@@ -238,7 +239,7 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 		account, user := s.account(t, "ada@example.com")
 		generate := func(expiresAt time.Time) string {
 			n := models.NewKey{Label: "prod <1>", FormID: uuid.New(), Restrictions: models.Restrictions{ExpiresAt: &expiresAt}}
-			key, _, err := s.Keys.Generate(t.Context(), account.ID, n, models.UserActor(user.ID, ""))
+			key, _, err := s.Keys.Generate(t.Context(), account.ID, n, record.UserActor(user.ID, ""))
 			modelstest.Must(t, err)
 			return "Label: prod <1>\nKey: " + key.Masked() + "\nExpires: " + expiresAt.Format("2 Jan 2006, 15:04:05 UTC")
 		}
@@ -287,7 +288,7 @@ func TestMailsOfAnOutageArriveOnce(t *testing.T) {
 		s.run(t, s.open(t), probe.URL())
 		const changes = 10
 		for range changes {
-			s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+			s.key(t, account, record.UserActor(user.ID, "203.0.113.7"))
 		}
 		eventually(t, "an attempt fails", func() bool { return first.Stats().Failed > 0 })
 		server := mailertest.Start(t, "--port", probe.Port)
@@ -470,7 +471,7 @@ func TestInvitationIsSent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
-		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, "bob@bücher.example", models.RoleMember, models.UserActor(user.ID, "203.0.113.7"))
+		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, "bob@bücher.example", models.RoleMember, record.UserActor(user.ID, "203.0.113.7"))
 		modelstest.Must(t, err)
 		claimed, _, err := s.Outbox.Claim(t.Context())
 		modelstest.Must(t, err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portal/models"
+	"portal/models/record"
 	"portal/templates"
 )
 
@@ -17,7 +18,7 @@ import (
 type activityPages struct {
 	*site
 
-	activity *models.ActivityLog
+	activity *record.ActivityLog
 	keys     *models.Keys
 	people   *models.People
 }
@@ -59,7 +60,7 @@ func (p *activityPages) read(c *gin.Context, parameters url.Values) (page templa
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
 	page = templates.ActivityPage{Paged: view.Before != uuid.Nil, Newest: view.address(activityPath), Export: view.address(exportPath)}
 	// Under load, a statement mostly waits, so the two reads run at the same time.
-	var activities []models.Activity
+	var activities []record.Activity
 	var reads errgroup.Group
 	reads.Go(func() (err error) {
 		activities, err = p.activity.List(ctx, account, view.ActivityPage)
@@ -81,7 +82,7 @@ func (p *activityPages) read(c *gin.Context, parameters url.Values) (page templa
 
 // items returns the activities as the page shows them. A revocation also has the number of
 // requests with the key that were refused in the last hour.
-func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
+func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activities []record.Activity) ([]templates.ActivityItem, error) {
 	var revoked []uuid.UUID
 	for _, activity := range activities {
 		if activity.RevokesKey() {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/record"
 )
 
 const exportPath = activityPath + "/export"
@@ -117,7 +117,7 @@ func sendCSV(c *gin.Context, lines string) error {
 	return err
 }
 
-func (p *activityPages) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
+func (p *activityPages) exportedBatch(c *gin.Context, wanted record.ActivityPage) (activities []record.Activity, err error) {
 	err = p.readExport(c, func() error {
 		activities, err = p.activity.List(c.Request.Context(), sessionFrom(c).AccountID, wanted)
 		return err
@@ -125,7 +125,7 @@ func (p *activityPages) exportedBatch(c *gin.Context, wanted models.ActivityPage
 	return activities, err
 }
 
-func exportLine(activity models.Activity) string {
+func exportLine(activity record.Activity) string {
 	subject := ""
 	if activity.SubjectID != nil {
 		subject = activity.SubjectID.String()

@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -33,7 +34,7 @@ const (
 
 // activityView is what the activity page shows: the activities that a filter selects.
 type activityView struct {
-	models.ActivityPage
+	record.ActivityPage
 
 	query url.Values // the valid parameters of the filter
 }
@@ -56,8 +57,8 @@ func newActivityView(parameters url.Values) (activityView, error) {
 		view.KeyID = id
 		set(paramKey, id.String())
 	}
-	switch actor := models.ActorKind(parameters.Get(paramActor)); actor {
-	case models.ActorOperator, models.ActorVisitor, models.ActorSystem:
+	switch actor := record.ActorKind(parameters.Get(paramActor)); actor {
+	case record.ActorOperator, record.ActorVisitor, record.ActorSystem:
 		view.ActorKind = actor
 		set(paramActor, string(actor))
 	default:
@@ -95,7 +96,7 @@ func (v activityView) address(path string) string {
 
 // actionsOf returns the actions of a kind, which is an action or the id of a group, or nil for an
 // unknown kind.
-func actionsOf(kind string) (actions []models.Action) {
+func actionsOf(kind string) (actions []record.Action) {
 	for _, group := range templates.ActionGroups {
 		for _, one := range group.Actions {
 			if kind == group.ID || kind == string(one.Action) {

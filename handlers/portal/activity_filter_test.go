@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -156,7 +157,7 @@ func TestActivityOfOneActor(t *testing.T) {
 		s.visitor(t).signIn(c.email, "wrong").is(http.StatusUnprocessableEntity)
 		// A wrong password is recorded after the response.
 		for recorded := 0; recorded == 0; time.Sleep(time.Millisecond) {
-			refusals, err := s.store.Activity.List(t.Context(), c.account.ID, models.ActivityPage{Limit: 1, ActorKind: models.ActorVisitor})
+			refusals, err := s.store.Activity.List(t.Context(), c.account.ID, record.ActivityPage{Limit: 1, ActorKind: record.ActorVisitor})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestActivityListsActorsAndActionsNewestFirst(t *testing.T) {
@@ -35,7 +35,7 @@ func TestActivityNamesTheKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		first, second := c.key("staging"), c.key("staging")
-		modelstest.Value(s.store.Keys.Rename(t.Context(), c.account.ID, first.ID, "prod", models.Operator()))(t)
+		modelstest.Value(s.store.Keys.Rename(t.Context(), c.account.ID, first.ID, "prod", record.Operator()))(t)
 		replacement, _ := c.newKey("prod", first.ID)
 		c.revoke(first)
 

@@ -14,6 +14,7 @@ import (
 	"portal/models"
 	"portal/models/livekit"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -52,7 +53,7 @@ func TestCallsAreListedFilteredAndExported(t *testing.T) {
 		c.call(front, key, 2*time.Hour, 64*time.Minute+12*time.Second)
 		c.call(back, other, 10*time.Second, 0)
 		stranger.call(stranger.agent("Foreign"), stranger.key("foreign"), time.Minute, 0)
-		modelstest.Value(s.store.Accounts.SetLimits(t.Context(), c.account.ID, value.Limits{Calls: 5, MinutesPerMonth: 1000}, models.Operator()))(t)
+		modelstest.Value(s.store.Accounts.SetLimits(t.Context(), c.account.ID, value.Limits{Calls: 5, MinutesPerMonth: 1000}, record.Operator()))(t)
 
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
@@ -121,7 +122,7 @@ func TestEndingACall(t *testing.T) {
 			}
 			ended.is(http.StatusOK).says("The call ends.")
 		})
-		if items := activityItems(c.get("/activity?kind=" + string(models.ActionCallEnded)).is(http.StatusOK)); len(items) != 2 {
+		if items := activityItems(c.get("/activity?kind=" + string(record.ActionCallEnded)).is(http.StatusOK)); len(items) != 2 {
 			t.Errorf("%d activities", len(items))
 		}
 	})

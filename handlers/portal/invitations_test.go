@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -161,7 +162,7 @@ func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
 						s.mailedToken(t, email)
 					}
 					pending := modelstest.Value(s.store.Invitations.Pending(t.Context(), c.account.ID))(t)
-					modelstest.Value(s.store.Invitations.Cancel(t.Context(), c.account.ID, pending[0].ID, models.Operator()))(t)
+					modelstest.Value(s.store.Invitations.Cancel(t.Context(), c.account.ID, pending[0].ID, record.Operator()))(t)
 				}
 			})
 		})

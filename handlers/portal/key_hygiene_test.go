@@ -12,13 +12,14 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
 func TestWorthALookFiltersTheLists(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		second := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID,
-			models.NewUser{Email: "second-" + c.email, Role: models.RoleMember}, models.Operator()))(t)
+			models.NewUser{Email: "second-" + c.email, Role: models.RoleMember}, record.Operator()))(t)
 		const day = value.Day
 		at := func(ago time.Duration) string { return time.Now().UTC().Add(-ago).Format("2006-01-02 15:04:05-07:00") }
 		age := func(label string, created, used time.Duration) {
@@ -138,7 +139,7 @@ func TestFirstStepsTickThemselvesOff(t *testing.T) {
 			}
 		}
 		done(0)
-		modelstest.Value(c.store.Agents.Create(t.Context(), c.account.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, models.Operator()))(t)
+		modelstest.Value(c.store.Agents.Create(t.Context(), c.account.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, record.Operator()))(t)
 		done(1)
 		key, secret := c.newKey("prod", uuid.Nil)
 		done(2)
@@ -149,7 +150,7 @@ func TestFirstStepsTickThemselvesOff(t *testing.T) {
 		changed.none("link", "Send the first request") // the list has fetched it
 		v.get("/api-keys").none("link", "Create an agent")
 		// They do not come back.
-		modelstest.Value(c.store.Keys.Revoke(t.Context(), c.account.ID, key.ID, "", models.Operator()))(t)
+		modelstest.Value(c.store.Keys.Revoke(t.Context(), c.account.ID, key.ID, "", record.Operator()))(t)
 		v.get("/api-keys").none("link", "Create an agent")
 	})
 }

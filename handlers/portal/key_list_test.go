@@ -15,6 +15,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // used generates a key and sends requests with it.
@@ -108,13 +109,13 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 		changed("a new key", func() { c.used("second", 0) })
 		changed("a request", func() { c.used("third", 1) })
 		changed("a new label", func() {
-			if _, err := s.store.Keys.Rename(context.Background(), c.account.ID, key.ID, "renamed", models.Operator()); err != nil {
+			if _, err := s.store.Keys.Rename(context.Background(), c.account.ID, key.ID, "renamed", record.Operator()); err != nil {
 				t.Error(err)
 			}
 		})
 		changed("a restriction", func() {
 			restrictions := models.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
-			modelstest.Value(s.store.Keys.Restrict(context.Background(), c.account.ID, key.ID, "", restrictions, "", models.Operator()))(t)
+			modelstest.Value(s.store.Keys.Restrict(context.Background(), c.account.ID, key.ID, "", restrictions, "", record.Operator()))(t)
 		})
 		changed("a revocation", func() { c.revoke(key) })
 	})

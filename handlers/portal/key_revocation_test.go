@@ -16,6 +16,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -179,7 +180,7 @@ func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 	setStandby("nobody")
 	for waits := false; !waits; { // each server process reads the setting at a different time
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := s.store.Keys.Revoke(ctx, c.account.ID, spare.ID, "", models.Operator())
+		_, err := s.store.Keys.Revoke(ctx, c.account.ID, spare.ID, "", record.Operator())
 		waits = errors.Is(err, value.ErrUnavailable)
 		cancel()
 	}

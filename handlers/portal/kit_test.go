@@ -16,6 +16,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
@@ -101,7 +102,7 @@ func (s *site) customer(t testing.TB) customer {
 func (c customer) newKey(label string, replaces uuid.UUID) (key models.Key, secret string) {
 	c.t.Helper()
 	key, secret, err := c.store.Keys.Generate(context.Background(), c.account.ID,
-		models.NewKey{Label: label, FormID: uuid.New(), Replaces: replaces}, models.Operator())
+		models.NewKey{Label: label, FormID: uuid.New(), Replaces: replaces}, record.Operator())
 	modelstest.Must(c.t, err)
 	return key, secret
 }
@@ -119,7 +120,7 @@ func (c customer) use(secret string) {
 
 func (c customer) revoke(key models.Key) {
 	c.t.Helper()
-	modelstest.Value(c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, "", models.Operator()))(c.t)
+	modelstest.Value(c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, "", record.Operator()))(c.t)
 }
 
 // keys returns the active keys.
@@ -131,7 +132,7 @@ func (c customer) keys() []models.Key {
 func (c customer) agent(name string) models.Agent {
 	c.t.Helper()
 	return modelstest.Value(c.store.Agents.Create(context.Background(), c.account.ID,
-		models.NewAgent{Name: name}, models.Operator()))(c.t)
+		models.NewAgent{Name: name}, record.Operator()))(c.t)
 }
 
 // visitor is a browser on the site. With htmx it requests fragments.

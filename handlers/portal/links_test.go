@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -107,8 +108,8 @@ func TestWithoutMailNobodyCanAskForALink(t *testing.T) {
 // the member's email.
 func (c customer) link() (path, email string) {
 	c.t.Helper()
-	user := modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, models.Operator()))(c.t)
-	link, err := c.store.SignIn.CreateLink(c.t.Context(), c.account.ID, user.ID, models.Operator())
+	user := modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, record.Operator()))(c.t)
+	link, err := c.store.SignIn.CreateLink(c.t.Context(), c.account.ID, user.ID, record.Operator())
 	modelstest.Must(c.t, err)
 	return "/sign-in-links/" + link.Token, user.Email
 }
@@ -172,7 +173,7 @@ func TestSignInLinkThatDoesNotWork(t *testing.T) {
 		v.post("/sign-in-links/x", nil).is(http.StatusGone)
 	}
 	for _, disabled := range []bool{true, false} {
-		modelstest.Must(t, s.store.Accounts.SetDisabled(t.Context(), c.account.ID, disabled, models.Operator()))
+		modelstest.Must(t, s.store.Accounts.SetDisabled(t.Context(), c.account.ID, disabled, record.Operator()))
 		if disabled {
 			v.get(path).is(http.StatusGone)
 		}

@@ -12,6 +12,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // After the password, the user comes back to the button that adds a passkey.
@@ -31,7 +32,7 @@ func TestConfirmationLeadsBackToAddAPasskey(t *testing.T) {
 	c.post("/account/passkeys", confirmed).redirects("/account?confirmed=passkey")
 	expectOffer(t, c.get("/account?confirmed=passkey"))
 
-	modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, models.Operator()))
+	modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, record.Operator()))
 	member.post("/account/passkeys", confirmed).redirects("/account/second-factor?confirmed=passkey")
 	expectOffer(t, member.get("/account/second-factor?confirmed=passkey"))
 }
@@ -101,7 +102,7 @@ func TestAppIsNotOfferedWithoutPasswords(t *testing.T) {
 	v.post("/account/authenticator/removal", nil).redirects("/account")
 	v.get("/account").none("heading", "Two-step verification")
 
-	modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, models.Operator()))
+	modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, record.Operator()))
 	page = c.copiedTo(off).get("/account/second-factor").is(http.StatusOK)
 	page.none("button", "Set up authenticator app")
 	page.one("button", "Add a passkey")

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -17,7 +18,7 @@ import (
 func (c customer) colleague(role models.Role) customer {
 	c.t.Helper()
 	email := uuid.NewString() + "@example.com"
-	modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, models.Operator()))(c.t)
+	modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, record.Operator()))(c.t)
 	other := customer{visitor: c.site.visitor(c.t), email: email, account: c.account}
 	other.signIn(email, password).redirects("/api-keys")
 	return other
@@ -52,7 +53,7 @@ func TestPeopleAreListed(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		other := c.customer(t)
 		member := c.colleague(models.RoleMember)
-		absent := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator()))(t)
+		absent := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, record.Operator()))(t)
 		for viewer, buttons := range map[customer]int{c: 6, member: 0} {
 			page := viewer.like(v).get("/people").is(http.StatusOK)
 			table := page.one("table", "People")
@@ -108,7 +109,7 @@ func TestRolesAreChanged(t *testing.T) {
 		refused.person(member.email).one("button", "Make member")
 		last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "You are the only owner. Make someone else an owner first.")
 		absent := models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}
-		modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, absent, models.Operator()))(t)
+		modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, absent, record.Operator()))(t)
 		last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "an owner who can sign in with")
 		last.post(own+"/role", url.Values{"role": {"admin"}}).is(http.StatusUnprocessableEntity)
 		last.post("/people/"+uuid.NewString()+"/role", url.Values{"role": {"owner"}}).is(http.StatusNotFound)

@@ -12,6 +12,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -63,7 +64,7 @@ func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
 		c.post("/people/"+user.ID.String()+"/role", url.Values{"role": {"member"}}).is(http.StatusConflict).says("The identity provider decides")
 
 		// The last owner stays one.
-		modelstest.Must(t, s.store.People.Remove(t.Context(), c.account.ID, modelstest.Value(s.store.People.FindByEmail(t.Context(), c.email))(t).ID, models.Operator()))
+		modelstest.Must(t, s.store.People.Remove(t.Context(), c.account.ID, modelstest.Value(s.store.People.FindByEmail(t.Context(), c.email))(t).ID, record.Operator()))
 		s.visitor(t).signInAs(as(c.account.ID, "member")).redirects("/agents")
 		v.get("/settings").is(http.StatusOK)
 		v.get("/activity").says(email + " stayed an owner, because the account has no other one")
@@ -81,7 +82,7 @@ func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
 		taken := s.visitor(t).signInAs(strings.Join([]string{other.email, other.account.ID.String(), "member"}, "|"))
 		taken.is(http.StatusForbidden).one("alert", "isn’t linked to a user here")
 		// An invitation offers no provider.
-		_, token, err := s.store.Invitations.Create(t.Context(), other.account.ID, "new-"+email, models.RoleMember, models.Operator())
+		_, token, err := s.store.Invitations.Create(t.Context(), other.account.ID, "new-"+email, models.RoleMember, record.Operator())
 		modelstest.Must(t, err)
 		s.visitor(t).get("/invitations/"+token).is(http.StatusOK).none("link", "Join with Acme ID")
 	})

@@ -13,6 +13,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -171,13 +172,13 @@ func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.connectAs(c.email).redirects("/account")
-		second := modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "second-" + c.email, Role: models.RoleOwner}, models.Operator()))(t)
+		second := modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "second-" + c.email, Role: models.RoleOwner}, record.Operator()))(t)
 		modelstest.Must(t, s.store.Credentials.ResetPassword(t.Context(), second.Email, "correct horse battery staple"))
 		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, true))
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity).one("alert", "disabled")
 		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, false))
 		s.visitor(t).signInAs(c.email).redirects("/agents")
-		modelstest.Must(t, s.store.Accounts.SetDisabled(context.Background(), c.account.ID, true, models.Operator()))
+		modelstest.Must(t, s.store.Accounts.SetDisabled(context.Background(), c.account.ID, true, record.Operator()))
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity)
 	})
 }
@@ -275,7 +276,7 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 		users := modelstest.Value(s.store.People.List(t.Context(), c.account.ID, value.Page{Limit: 10}))(t)
 		for _, user := range users.Items {
 			if user.Email == email {
-				modelstest.Must(t, s.store.People.Remove(t.Context(), c.account.ID, user.ID, models.Operator()))
+				modelstest.Must(t, s.store.People.Remove(t.Context(), c.account.ID, user.ID, record.Operator()))
 			}
 		}
 		other.connectAs(email).redirects("/account") // the removed user's identity is free
@@ -286,7 +287,7 @@ func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{PasswordsOff: true}, func(t *testing.T, s *site) {
 		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password}))(t)
 		invite := func(email string) string {
-			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, email, models.RoleMember, models.Operator())
+			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, email, models.RoleMember, record.Operator())
 			modelstest.Must(t, err)
 			return "/invitations/" + token
 		}

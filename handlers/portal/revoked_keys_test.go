@@ -14,6 +14,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -56,16 +57,16 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 	s := sqliteSite(t, httpBase)
 	c := s.customer(t)
-	report := func(source models.LeakReporter, url, address string) {
+	report := func(source record.LeakReporter, url, address string) {
 		t.Helper()
 		_, secret := c.newKey("production", uuid.Nil)
 		texts := []models.LeakedText{models.NewLeakedText(secret, url)}
 		modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), texts, source, address))(t)
 	}
 	const address = "https://github.com/acme/site/blob/main/.env"
-	report(models.LeakGitHub, address, "")
-	report(models.LeakPublic, "javascript:alert(1)", "")
-	report(models.LeakPublic, "", "203.0.113.9")
+	report(record.LeakGitHub, address, "")
+	report(record.LeakPublic, "javascript:alert(1)", "")
+	report(record.LeakPublic, "", "203.0.113.9")
 	for _, path := range []string{"/api-keys/revoked", "/activity"} {
 		page := c.get(path).is(http.StatusOK)
 		page.says("Reported as leaked by GitHub: "+address, "Reported as leaked: javascript:alert(1)")
@@ -118,19 +119,19 @@ func TestLeakedKeyIsNoticedUntilTheReaderDismissesIt(t *testing.T) {
 			secrets := map[string]string{}
 			for _, label := range []string{"Website", "Backend", "Mobile", "Desktop"} {
 				n := models.NewKey{Label: label, FormID: uuid.New(), Restrictions: models.Restrictions{Agents: []uuid.UUID{agent.ID}}}
-				_, secret, err := s.store.Keys.Generate(t.Context(), c.account.ID, n, models.Operator())
+				_, secret, err := s.store.Keys.Generate(t.Context(), c.account.ID, n, record.Operator())
 				modelstest.Must(t, err)
 				secrets[label] = secret
 			}
 			report := func(label string) {
 				t.Helper()
-				modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), []models.LeakedText{models.NewLeakedText(secrets[label], "")}, models.LeakGitHub, ""))(t)
+				modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), []models.LeakedText{models.NewLeakedText(secrets[label], "")}, record.LeakGitHub, ""))(t)
 			}
 			c.get("/api-keys").none("group", "Leaked keys")
 			report("Website")
 			colleague := s.visitor(t)
 			member := "member-" + c.email
-			modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: member, Password: password, Role: models.RoleMember}, models.Operator()))(t)
+			modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: member, Password: password, Role: models.RoleMember}, record.Operator()))(t)
 			colleague.signIn(member, password)
 
 			notice := as.of(t, c.visitor).get("/api-keys").one("group", "Leaked keys")

@@ -12,6 +12,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // clocked runs a test on both databases with a clock that the test moves.
@@ -181,7 +182,7 @@ func TestSecondFactorIsSetUpFirst(t *testing.T) {
 	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
 		c := s.customer(t)
 		member, _ := c.newMember()
-		modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, models.Operator()))
+		modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, record.Operator()))
 		for _, v := range []*visitor{member, member.fragments()} {
 			for _, path := range []string{"/", "/api-keys", "/account", "/activity", "/agents", "/activity/export"} {
 				v.get(path).redirects("/account/second-factor")
@@ -260,7 +261,7 @@ func TestSecondStepOfAUserWithPasskeysOnly(t *testing.T) {
 	user := modelstest.Value(s.store.SignIn.VerifyPassword(t.Context(), c.email, password, models.Client{}))(t)
 	token := modelstest.Value(s.store.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
 	session := modelstest.Value(s.store.Sessions.Find(t.Context(), token, models.Client{}))(t)
-	actor := models.UserActor(user.ID, "192.0.2.1")
+	actor := record.UserActor(user.ID, "192.0.2.1")
 	passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
 	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, "a challenge", actor))
 	added := modelstest.Value(s.store.Credentials.FindPasskey(t.Context(), passkey.CredentialID))(t)
@@ -289,7 +290,7 @@ func TestLastRequiredAppStaysOn(t *testing.T) {
 	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
 		c := s.customer(t)
 		c.twoSteps(clock)
-		modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, models.Operator()))
+		modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, record.Operator()))
 		bothVoices(t, func(t *testing.T, as voice) {
 			for _, refused := range []answer{as.of(t, c.visitor).get("/account/authenticator/removal"), as.of(t, c.visitor).post("/account/authenticator/removal", nil)} {
 				refused.is(http.StatusConflict).one("alert", "this is your only factor").one("link", "Settings")

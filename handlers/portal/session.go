@@ -14,6 +14,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/models"
+	"portal/models/record"
 )
 
 const (
@@ -92,8 +93,8 @@ func clientOf(c *gin.Context) models.Client {
 func owns(session models.Session) bool { return session.Role == models.RoleOwner }
 
 // actorOf returns the signed-in user as the actor of an activity.
-func actorOf(c *gin.Context) models.Actor {
-	return models.UserActor(sessionFrom(c).UserID, middleware.ClientOf(c).String())
+func actorOf(c *gin.Context) record.Actor {
+	return record.UserActor(sessionFrom(c).UserID, middleware.ClientOf(c).String())
 }
 
 // newClient returns the client of a sign-in. Its device is zero if the browser is unknown.

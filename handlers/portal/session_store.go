@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -133,7 +134,7 @@ func (s *sessionStore) end(r *http.Request, session *sessions.Session) error {
 	delete(session.Values, storedKey{})
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()
-	err := s.stored.End(ctx, stored.AccountID, stored.ID, models.UserActor(stored.UserID, visitOf(r).client.Address))
+	err := s.stored.End(ctx, stored.AccountID, stored.ID, record.UserActor(stored.UserID, visitOf(r).client.Address))
 	if errors.Is(err, value.ErrSessionNotFound) {
 		return nil
 	}

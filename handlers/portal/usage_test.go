@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 )
@@ -172,7 +173,7 @@ func TestKeyWithoutUseFor30DaysIsListedAsUnused(t *testing.T) {
 func TestPageOfAKeyShowsRefusedRequests(t *testing.T) {
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{})
 	c, other := s.customer(t), s.customer(t)
-	key, _, err := s.store.Keys.Generate(t.Context(), c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
+	key, _, err := s.store.Keys.Generate(t.Context(), c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
 	page := keyPage(key)
 	c.get(page).is(http.StatusOK).says("No refused requests in the last 7 days.")

@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -27,8 +28,8 @@ type webhookPages struct {
 }
 
 // groups returns the groups of a form. An endpoint that already gets calls keeps that choice.
-func (p *webhookPages) groups(chosen []models.EventGroup) []templates.WebhookGroup {
-	calls := p.Store.Calls.Enabled() || slices.Contains(chosen, models.GroupCalls)
+func (p *webhookPages) groups(chosen []record.EventGroup) []templates.WebhookGroup {
+	calls := p.Store.Calls.Enabled() || slices.Contains(chosen, record.GroupCalls)
 	return templates.NewWebhookGroups(models.Groups(calls), chosen)
 }
 
@@ -67,9 +68,9 @@ func (p *webhookPages) row(e models.Endpoint) templates.WebhookRow {
 	return templates.WebhookRow{ID: e.ID, URL: e.URL, Events: strings.Join(names, ", "), Status: status}
 }
 
-func submittedGroups(c *gin.Context) (chosen []models.EventGroup) {
+func submittedGroups(c *gin.Context) (chosen []record.EventGroup) {
 	for _, group := range c.PostFormArray("group") {
-		chosen = append(chosen, models.EventGroup(group))
+		chosen = append(chosen, record.EventGroup(group))
 	}
 	return chosen
 }

@@ -11,6 +11,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/webhook"
 )
 
@@ -97,7 +98,7 @@ func TestWebhookPages(t *testing.T) {
 		v.post(events.attr("action"), nil).is(http.StatusUnprocessableEntity).one("alert", "Choose at least one group of events.")
 		v.post(events.attr("action"), url.Values{"group": {"people"}}).redirects(path)
 		c.get(path).is(http.StatusOK).says("The events were saved.")
-		if groups := c.endpoints()[0].Groups; len(groups) != 1 || groups[0] != models.GroupPeople {
+		if groups := c.endpoints()[0].Groups; len(groups) != 1 || groups[0] != record.GroupPeople {
 			t.Errorf("the groups are %v", groups)
 		}
 		v.post(path+"/disabling", nil).redirects(path)

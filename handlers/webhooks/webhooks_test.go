@@ -22,6 +22,7 @@ import (
 	"portal/handlers/webhooks"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 	"portal/models/webhook"
@@ -79,19 +80,19 @@ func (in *instance) run(store *models.Store) (stop func()) {
 }
 
 // add adds an endpoint and returns it and its secret.
-func (in *instance) add(accountID uuid.UUID, url string, groups ...models.EventGroup) (models.Endpoint, string) {
+func (in *instance) add(accountID uuid.UUID, url string, groups ...record.EventGroup) (models.Endpoint, string) {
 	in.t.Helper()
 	if len(groups) == 0 {
-		groups = []models.EventGroup{models.GroupKeys}
+		groups = []record.EventGroup{record.GroupKeys}
 	}
-	endpoint, secret, err := in.store.Webhooks.Add(in.t.Context(), accountID, url, groups, models.Operator())
+	endpoint, secret, err := in.store.Webhooks.Add(in.t.Context(), accountID, url, groups, record.Operator())
 	modelstest.Must(in.t, err)
 	return endpoint, secret
 }
 
 func (in *instance) agent(accountID uuid.UUID) models.Agent {
 	in.t.Helper()
-	return modelstest.Value(in.store.Agents.Create(in.t.Context(), accountID, models.NewAgent{Name: "Front <desk>"}, models.Operator()))(in.t)
+	return modelstest.Value(in.store.Agents.Create(in.t.Context(), accountID, models.NewAgent{Name: "Front <desk>"}, record.Operator()))(in.t)
 }
 
 func (in *instance) deliveries(e models.Endpoint) []models.Delivery {
@@ -153,7 +154,7 @@ func TestDelivery(t *testing.T) {
 	eachDatabase(t, loopback(), func(t *testing.T, in *instance) {
 		r := newReceiver(t, ok)
 		endpoint, secret := in.add(in.account.ID, r.URL+"/hook?x=1")
-		other, _ := in.add(in.account.ID, r.URL+"/people", models.GroupPeople)
+		other, _ := in.add(in.account.ID, r.URL+"/people", record.GroupPeople)
 		recorded := func() {
 			t.Helper()
 			modelstest.Eventually(t, "all are recorded as delivered", func() bool {
@@ -184,10 +185,10 @@ func TestDelivery(t *testing.T) {
 		var body struct {
 			Type      string
 			Timestamp time.Time
-			Data      models.ActivityElement
+			Data      record.ActivityElement
 		}
 		modelstest.Must(t, json.Unmarshal(got.body, &body))
-		activities := modelstest.Value(in.store.Activity.Report(t.Context(), models.ActivityReport{AccountID: in.account.ID, Limit: 10}))(t)
+		activities := modelstest.Value(in.store.Activity.Report(t.Context(), record.ActivityReport{AccountID: in.account.ID, Limit: 10}))(t)
 		reported := activities[len(activities)-1].Element()
 		element := modelstest.Value(json.Marshal(reported))(t)
 		if body.Type != "agent.created" || body.Data.ID.String() != got.header.Get("webhook-id") || body.Data.ID != reported.ID || *body.Data.Subject.ID != agent.ID {
@@ -201,7 +202,7 @@ func TestDelivery(t *testing.T) {
 		}
 
 		// After a rotation both secrets sign, for a day.
-		_, rotated, err := in.store.Webhooks.Rotate(t.Context(), in.account.ID, endpoint.ID, models.Operator())
+		_, rotated, err := in.store.Webhooks.Rotate(t.Context(), in.account.ID, endpoint.ID, record.Operator())
 		modelstest.Must(t, err)
 		got = r.wait(t, 3)[2]
 		if verify(t, secret, got) != nil || verify(t, rotated, got) != nil {
@@ -282,7 +283,7 @@ func TestRetries(t *testing.T) {
 		if n := len(in.deliveries(endpoint)); n != before {
 			t.Errorf("a disabled endpoint has %d deliveries, had %d", n, before)
 		}
-		modelstest.Must(t, in.store.Webhooks.Enable(t.Context(), in.account.ID, endpoint.ID, models.Operator()))
+		modelstest.Must(t, in.store.Webhooks.Enable(t.Context(), in.account.ID, endpoint.ID, record.Operator()))
 		if n := len(in.deliveries(endpoint)); n != before {
 			t.Errorf("an enabled endpoint got %d events of the time before", n-before)
 		}
@@ -339,10 +340,10 @@ func TestForbiddenAddresses(t *testing.T) {
 		endpoint, _ := in.add(in.account.ID, strings.Replace(r.URL, "127.0.0.1", "localhost", 1))
 		literal, _ := in.add(in.account.ID, r.URL)
 		strict := in.open(&webhook.Guard{})
-		if _, _, err := strict.Webhooks.Add(t.Context(), in.account.ID, "https://localhost:4711/", []models.EventGroup{models.GroupKeys}, models.Operator()); err != nil {
+		if _, _, err := strict.Webhooks.Add(t.Context(), in.account.ID, "https://localhost:4711/", []record.EventGroup{record.GroupKeys}, record.Operator()); err != nil {
 			t.Errorf("saving resolves a name: %v", err)
 		}
-		if _, _, err := strict.Webhooks.Add(t.Context(), in.account.ID, "https://127.0.0.1/", []models.EventGroup{models.GroupKeys}, models.Operator()); err == nil {
+		if _, _, err := strict.Webhooks.Add(t.Context(), in.account.ID, "https://127.0.0.1/", []record.EventGroup{record.GroupKeys}, record.Operator()); err == nil {
 			t.Error("a forbidden address is saved")
 		}
 		stop := in.run(strict)
@@ -406,9 +407,9 @@ func TestHangingReceivers(t *testing.T) {
 		in.agent(other.ID)
 		good.wait(t, 1)
 		own.wait(t, 5)
-		key, _, err := in.store.Keys.Generate(t.Context(), in.account.ID, models.NewKey{Label: "key", FormID: uuid.New()}, models.Operator())
+		key, _, err := in.store.Keys.Generate(t.Context(), in.account.ID, models.NewKey{Label: "key", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
-		modelstest.Value(in.store.Keys.Revoke(t.Context(), in.account.ID, key.ID, "", models.Operator()))(t)
+		modelstest.Value(in.store.Keys.Revoke(t.Context(), in.account.ID, key.ID, "", record.Operator()))(t)
 		in.clock.Advance(time.Minute + time.Second)
 		for _, got := range good.wait(t, 2) {
 			if got.header.Get("webhook-id") == "" {

@@ -21,6 +21,7 @@ import (
 	"portal/models"
 	"portal/models/authn"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
@@ -77,21 +78,21 @@ func newReader(t *testing.T, url string) authn.Reader {
 func (f *fixture) generate(t *testing.T) (models.Key, authn.KeyHash) {
 	t.Helper()
 	key, secret, err := f.store.Keys.Generate(t.Context(), f.account.ID,
-		models.NewKey{Label: "test", FormID: uuid.New()}, models.Operator())
+		models.NewKey{Label: "test", FormID: uuid.New()}, record.Operator())
 	must(t, err)
 	return key, sha256.Sum256([]byte(secret))
 }
 
 func (f *fixture) revoke(t *testing.T, key models.Key) {
 	t.Helper()
-	if _, err := f.store.Keys.Revoke(t.Context(), f.account.ID, key.ID, "", models.Operator()); err != nil {
+	if _, err := f.store.Keys.Revoke(t.Context(), f.account.ID, key.ID, "", record.Operator()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (f *fixture) restrict(t *testing.T, key models.Key, r models.Restrictions) {
 	t.Helper()
-	if _, err := f.store.Keys.Restrict(t.Context(), f.account.ID, key.ID, "", r, "", models.Operator()); err != nil {
+	if _, err := f.store.Keys.Restrict(t.Context(), f.account.ID, key.ID, "", r, "", record.Operator()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -124,7 +125,7 @@ func TestRememberedKeyExpires(t *testing.T) {
 
 func TestRestrictionsAreRead(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		agent, err := f.store.Agents.Create(t.Context(), f.account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
+		agent, err := f.store.Agents.Create(t.Context(), f.account.ID, models.NewAgent{Name: "Reception"}, record.Operator())
 		must(t, err)
 		key, hash := f.generate(t)
 		expiresAt := time.Now().Add(time.Hour).Truncate(time.Millisecond)

@@ -21,6 +21,7 @@ import (
 	"portal/models/backup"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/value"
 	"portal/models/webhook"
 	"portal/models/widget"
@@ -58,7 +59,7 @@ func (d deployment) as(t *testing.T, email string) deployment {
 // generate returns a key that the store has used, and therefore remembers.
 func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret string) {
 	t.Helper()
-	key, secret, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: label, FormID: uuid.New()}, models.Operator())
+	key, secret, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: label, FormID: uuid.New()}, record.Operator())
 	must(t, err)
 	d.answers(t, label, secret, nil)
 	return key.ID, secret
@@ -74,7 +75,7 @@ func (d deployment) answers(t *testing.T, label, secret string, want error) {
 
 func (d deployment) revoke(t *testing.T, id uuid.UUID) {
 	t.Helper()
-	modelstest.Value(d.Keys.Revoke(t.Context(), d.account.ID, id, "", models.Operator()))(t)
+	modelstest.Value(d.Keys.Revoke(t.Context(), d.account.ID, id, "", record.Operator()))(t)
 }
 
 func (d deployment) exec(t *testing.T, statement string, args ...any) {
@@ -106,9 +107,9 @@ func (d deployment) restore(t *testing.T, file string, keys backup.RestoredKeys,
 	}
 }
 
-func (d deployment) actions(t *testing.T, action models.Action) []models.Activity {
+func (d deployment) actions(t *testing.T, action record.Action) []record.Activity {
 	t.Helper()
-	page := models.ActivityPage{Limit: 100, Actions: []models.Action{action}}
+	page := record.ActivityPage{Limit: 100, Actions: []record.Action{action}}
 	return modelstest.Value(d.Activity.List(t.Context(), d.account.ID, page))(t)
 }
 
@@ -137,7 +138,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		session := modelstest.Value(d.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
 		d.revoke(t, revokedID)
 		report := []models.LeakedText{models.NewLeakedText(leaked, "https://example.com/.env")}
-		modelstest.Value(d.Keys.ReportLeaked(t.Context(), report, models.LeakGitHub, ""))(t)
+		modelstest.Value(d.Keys.ReportLeaked(t.Context(), report, record.LeakGitHub, ""))(t)
 		must(t, d.Credentials.ResetPassword(t.Context(), d.email, "another horse battery"))
 
 		d.restore(t, file, backup.KeepUnrevokedKeys, 2)
@@ -155,11 +156,11 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		if _, err := d.user(t, d.email, "another horse battery"); err != nil {
 			t.Errorf("the restore undid the change of password: %v", err)
 		}
-		restored := d.actions(t, models.ActionDatabaseRestored)
+		restored := d.actions(t, record.ActionDatabaseRestored)
 		if len(restored) != 1 || restored[0].ActorName != "Operator" {
 			t.Errorf("want one activity of the operator, got %+v", restored)
 		}
-		if closed := d.actions(t, models.ActionKeyRevoked); len(closed) != 2 || closed[0].SubjectID == nil || *closed[0].SubjectID != revokedID && *closed[1].SubjectID != revokedID {
+		if closed := d.actions(t, record.ActionKeyRevoked); len(closed) != 2 || closed[0].SubjectID == nil || *closed[0].SubjectID != revokedID && *closed[1].SubjectID != revokedID {
 			t.Errorf("want the revocation recorded, got %+v", closed)
 		}
 		due := modelstest.OpenDatabase(t, url).NewSelect().TableExpr("call_rounds AS r, auth_epoch AS e").
@@ -199,7 +200,7 @@ func TestRestoreWithForeignSettingsSurvivesACrash(t *testing.T) {
 	if after := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t); after.Label != "東京" || !after.CreatedAt.Equal(before.CreatedAt) {
 		t.Errorf("restored %+v, want %+v", after, before)
 	}
-	if restored := d.actions(t, models.ActionDatabaseRestored); len(restored) != 1 {
+	if restored := d.actions(t, record.ActionDatabaseRestored); len(restored) != 1 {
 		t.Errorf("the crash undid the restore: %+v", restored)
 	}
 }
@@ -265,7 +266,7 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 		go func() {
 			var revoked []uuid.UUID
 			for id := range secrets {
-				_, err := d.Keys.Revoke(t.Context(), d.account.ID, id, "", models.Operator())
+				_, err := d.Keys.Revoke(t.Context(), d.account.ID, id, "", record.Operator())
 				if err == nil || errors.Is(err, value.ErrKeyAlreadyRevoked) {
 					revoked = append(revoked, id)
 				} else if !errors.Is(err, value.ErrUnavailable) {
@@ -339,7 +340,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		return func() {
 				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks, Limits: value.Limits{Calls: 5}}
-				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, "", restrictions, "", models.Operator()))(t)
+				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, "", restrictions, "", record.Operator()))(t)
 				// Nobody gets a second mail about the expiry.
 				d.exec(t, "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id)
 			}, func(t *testing.T) {
@@ -353,18 +354,18 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		hooks := d.Webhooks
 		var ids []uuid.UUID
 		for _, name := range []string{"kept", "removed", "disabled"} {
-			endpoint, _, err := hooks.Add(t.Context(), d.account.ID, "https://example.com/"+name, []models.EventGroup{models.GroupKeys}, models.Operator())
+			endpoint, _, err := hooks.Add(t.Context(), d.account.ID, "https://example.com/"+name, []record.EventGroup{record.GroupKeys}, record.Operator())
 			modelstest.Must(t, err)
 			ids = append(ids, endpoint.ID)
 		}
 		find := func(id uuid.UUID) (models.Endpoint, error) { return hooks.Find(t.Context(), d.account.ID, id) }
 		return func() {
-				modelstest.Must(t, hooks.Remove(t.Context(), d.account.ID, ids[1], models.Operator()))
-				modelstest.Must(t, hooks.Disable(t.Context(), d.account.ID, ids[2], models.Operator()))
+				modelstest.Must(t, hooks.Remove(t.Context(), d.account.ID, ids[1], record.Operator()))
+				modelstest.Must(t, hooks.Disable(t.Context(), d.account.ID, ids[2], record.Operator()))
 				d.exec(t, "UPDATE webhook_endpoints SET event_groups = '[\"calls\"]' WHERE id = ?", ids[0])
 			}, func(t *testing.T) {
 				kept := modelstest.Value(find(ids[0]))(t)
-				if !slices.Equal(kept.Groups, []models.EventGroup{models.GroupCalls}) {
+				if !slices.Equal(kept.Groups, []record.EventGroup{record.GroupCalls}) {
 					t.Errorf("the endpoint gets %q", kept.Groups)
 				}
 				if _, err := find(ids[1]); !errors.Is(err, value.ErrWebhookNotFound) {
@@ -380,10 +381,10 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 			}
 	},
 	"paused agent, limits of the account": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
-		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, record.Operator()))(t)
 		return func() {
-				modelstest.Value(d.Agents.SetPaused(t.Context(), d.account.ID, agent.ID, true, models.Operator()))(t)
-				modelstest.Value(d.Accounts.SetLimits(t.Context(), d.account.ID, value.Limits{MinutesPerMonth: 7}, models.Operator()))(t)
+				modelstest.Value(d.Agents.SetPaused(t.Context(), d.account.ID, agent.ID, true, record.Operator()))(t)
+				modelstest.Value(d.Accounts.SetLimits(t.Context(), d.account.ID, value.Limits{MinutesPerMonth: 7}, record.Operator()))(t)
 			}, func(t *testing.T) {
 				if agent := modelstest.Value(d.Agents.Find(t.Context(), d.account.ID, agent.ID))(t); agent.PausedAt == nil {
 					t.Error("the agent is not paused")
@@ -395,23 +396,23 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	},
 	"disabled account": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		_, secret := d.generate(t, "prod")
-		return func() { must(t, d.Accounts.SetDisabled(t.Context(), d.account.ID, true, models.Operator())) },
+		return func() { must(t, d.Accounts.SetDisabled(t.Context(), d.account.ID, true, record.Operator())) },
 			func(t *testing.T) { d.answers(t, "prod", secret, value.ErrAccountDisabled) }
 	},
 	// A widget token of a removed agent may still be valid.
 	"removed agents": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		ctx := t.Context()
 		create := func(name string) models.Agent {
-			return modelstest.Value(d.Agents.Create(ctx, d.account.ID, models.NewAgent{Name: name}, models.Operator()))(t)
+			return modelstest.Value(d.Agents.Create(ctx, d.account.ID, models.NewAgent{Name: name}, record.Operator()))(t)
 		}
 		remove := func(agent models.Agent) {
-			modelstest.Value(d.Agents.Remove(ctx, d.account.ID, agent.ID, models.Operator()))(t)
+			modelstest.Value(d.Agents.Remove(ctx, d.account.ID, agent.ID, record.Operator()))(t)
 		}
 		kept, removed, again, lost := create("kept"), create("removed"), create("again"), create("lost")
 		return func() {
 				remove(removed)
 				remove(again)
-				_, _, err := d.Agents.Put(ctx, d.account.ID, again.ID, "again", nil, models.Operator())
+				_, _, err := d.Agents.Put(ctx, d.account.ID, again.ID, "again", nil, record.Operator())
 				must(t, err)
 				// Nobody has removed it.
 				d.exec(t, "DELETE FROM agents WHERE id = ?", lost.ID)
@@ -421,7 +422,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 						t.Errorf("%s: %v, want %v", agent.Name, err, want)
 					}
 				}
-				recorded := d.actions(t, models.ActionAgentRemoved)
+				recorded := d.actions(t, record.ActionAgentRemoved)
 				if len(recorded) != 1 || *recorded[0].SubjectID != removed.ID || recorded[0].Label != "removed" {
 					t.Errorf("recorded %+v", recorded)
 				}
@@ -437,13 +438,13 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	},
 	"roles and removals": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		demoted, removed := d.add(t, "bob@example.com"), d.add(t, "eve@example.com")
-		link := modelstest.Value(d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, models.Operator()))(t)
-		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, "guest@example.com", models.RoleOwner, models.Operator())
+		link := modelstest.Value(d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, record.Operator()))(t)
+		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, "guest@example.com", models.RoleOwner, record.Operator())
 		must(t, err)
 		return func() {
-				modelstest.Value(d.Invitations.Cancel(t.Context(), d.account.ID, invitation.ID, models.Operator()))(t)
+				modelstest.Value(d.Invitations.Cancel(t.Context(), d.account.ID, invitation.ID, record.Operator()))(t)
 				d.exec(t, "UPDATE users SET role = 'member' WHERE id = ?", demoted.ID)
-				must(t, d.People.Remove(t.Context(), d.account.ID, removed.ID, models.Operator()))
+				must(t, d.People.Remove(t.Context(), d.account.ID, removed.ID, record.Operator()))
 			}, func(t *testing.T) {
 				users, err := d.People.List(t.Context(), d.account.ID, value.Page{Limit: 10})
 				if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
@@ -462,7 +463,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		user := modelstest.Value(d.user(t, d.email, password))(t)
 		signedIn := modelstest.Value(d.SignIn.Start(t.Context(), user, models.Client{}))(t)
 		session := modelstest.Value(d.Sessions.Peek(t.Context(), signedIn.Token))(t)
-		actor := models.UserActor(user.ID, "192.0.2.1")
+		actor := record.UserActor(user.ID, "192.0.2.1")
 		kept := models.Identity{Issuer: "https://kept.example", Subject: "ada"}
 		ended := models.Identity{Issuer: "https://ended.example", Subject: "ada"}
 		for _, identity := range []models.Identity{kept, ended} {
@@ -535,7 +536,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		before := d.workload(t, trusted("main", "feature"))
 		var after models.Key
 		return func() {
-				after = modelstest.Value(d.Keys.SetTrust(t.Context(), d.account.ID, before.ID, "", trusted("main"), models.Operator()))(t)
+				after = modelstest.Value(d.Keys.SetTrust(t.Context(), d.account.ID, before.ID, "", trusted("main"), record.Operator()))(t)
 			}, func(t *testing.T) {
 				key := modelstest.Value(d.API.WorkloadKey(t.Context(), before.ID))(t)
 				if !key.Trust.Equal(trusted("main")) {
@@ -584,7 +585,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	"used key": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		id := d.workload(t, trusted("main")).ID
 		long := time.Now().Add(-100 * value.Day)
-		must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, 30*value.Day, models.Operator()))
+		must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, 30*value.Day, record.Operator()))
 		d.exec(t, `UPDATE api_keys SET created_at = ?0, unused_policy = 0, unused_check_at = ?0, unused_since = ?0, unused_warned_at = ?0,
 			unused_warnings = 2, unused_mailed = 2 WHERE id = ?1`, long, id)
 		use := func(at time.Time) {
@@ -605,7 +606,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	// What the customer pays for and what limits count. A call that the portal has ended stays
 	// so.
 	"calls": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
-		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, record.Operator()))(t)
 		key, _ := d.generate(t, "prod")
 		listed := time.Now().Add(-value.Day).Truncate(time.Second)
 		call := func(room string) {
@@ -666,7 +667,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 func unusedLifetimes(before, after time.Duration) func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 	return func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		set := func(lifetime time.Duration) {
-			must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, lifetime, models.Operator()))
+			must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, lifetime, record.Operator()))
 		}
 		set(before)
 		return func() { set(after) }, func(t *testing.T) {
@@ -688,7 +689,7 @@ func trusted(environments ...string) workload.Rule {
 
 func (d deployment) workload(t *testing.T, rule workload.Rule) models.Key {
 	t.Helper()
-	key, _, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, models.Operator())
+	key, _, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, record.Operator())
 	must(t, err)
 	return key
 }
@@ -704,7 +705,7 @@ func (d deployment) count(t *testing.T, want int, query string, args ...any) {
 
 func (d deployment) add(t *testing.T, email string) models.User {
 	t.Helper()
-	return modelstest.Value(d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator()))(t)
+	return modelstest.Value(d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, record.Operator()))(t)
 }
 
 func TestRestoreKeepsLaterChanges(t *testing.T) {
@@ -734,9 +735,9 @@ func TestRestoreOfTwoBackupsRevivesNoAgent(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		d := deploy(t, url)
 		first := d.backUp(t)
-		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, record.Operator()))(t)
 		second := d.backUp(t)
-		modelstest.Value(d.Agents.Remove(t.Context(), d.account.ID, agent.ID, models.Operator()))(t)
+		modelstest.Value(d.Agents.Remove(t.Context(), d.account.ID, agent.ID, record.Operator()))(t)
 		d.restore(t, first, backup.KeepUnrevokedKeys, 0)
 		for range 2 {
 			d.restore(t, second, backup.KeepUnrevokedKeys, 0)
@@ -744,7 +745,7 @@ func TestRestoreOfTwoBackupsRevivesNoAgent(t *testing.T) {
 				t.Errorf("the agent: %v", err)
 			}
 		}
-		if recorded := d.actions(t, models.ActionAgentRemoved); len(recorded) != 1 || recorded[0].Label != "Reception" {
+		if recorded := d.actions(t, record.ActionAgentRemoved); len(recorded) != 1 || recorded[0].Label != "Reception" {
 			t.Errorf("recorded %+v", recorded)
 		}
 	})
@@ -754,13 +755,13 @@ func TestRestoreErasesAgain(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		ctx := t.Context()
 		d := deploy(t, url)
-		bob := modelstest.Value(d.People.Add(ctx, d.account.ID, models.NewUser{Email: "bob@example.com", Role: models.RoleMember}, models.Operator()))(t)
+		bob := modelstest.Value(d.People.Add(ctx, d.account.ID, models.NewUser{Email: "bob@example.com", Role: models.RoleMember}, record.Operator()))(t)
 		modelstest.Value(d.SignIn.Start(ctx, bob, models.Client{}))(t)
 		eve := d.as(t, "eve@example.com")
 		before := d.backUp(t)
-		must(t, d.Accounts.SetDisabled(ctx, eve.account.ID, true, models.Operator()))
+		must(t, d.Accounts.SetDisabled(ctx, eve.account.ID, true, record.Operator()))
 		must(t, d.Erasures.BeginAccount(ctx, eve.account.ID))
-		must(t, d.Erasures.BeginUser(ctx, d.account.ID, bob.ID, models.Operator()))
+		must(t, d.Erasures.BeginUser(ctx, d.account.ID, bob.ID, record.Operator()))
 		must(t, d.Erasures.Finish(ctx))
 
 		d.restore(t, before, backup.KeepUnrevokedKeys, 0)
@@ -812,7 +813,7 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 			}
 			d.answers(t, name, secret, nil)
 		}
-		if restored := d.actions(t, models.ActionDatabaseRestored); len(restored) > 0 {
+		if restored := d.actions(t, record.ActionDatabaseRestored); len(restored) > 0 {
 			t.Errorf("failed restores left activities: %+v", restored)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

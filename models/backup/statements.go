@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/record"
 )
 
 // expressions are the SQL expressions that differ between the databases.
@@ -26,7 +27,7 @@ func (r restoring) readCurrent(prefix string) string {
 		statements += table.readCurrent()
 	}
 	return strings.NewReplacer(
-		"PREFIX", prefix, "COMPARED", strconv.FormatBool(r.compared), "AGENT_REMOVED", "'"+string(models.ActionAgentRemoved)+"'",
+		"PREFIX", prefix, "COMPARED", strconv.FormatBool(r.compared), "AGENT_REMOVED", "'"+string(record.ActionAgentRemoved)+"'",
 	).Replace(statements)
 }
 
@@ -50,8 +51,8 @@ func (r restoring) secure(e expressions) (statements, count string) {
 	return strings.NewReplacer(
 		"CONDITION", condition, "COMPARED", strconv.FormatBool(r.compared), "NEW_EPOCH", e.epoch, "NEW_ID", e.id, "NEW_VERSION", e.version, "NO_HASH", e.noHash,
 		"NOW", at(r.now),
-		"KEY_REVOKED", "'"+string(models.ActionKeyRevoked)+"'", "AGENT_REMOVED", "'"+string(models.ActionAgentRemoved)+"'",
-		"DATABASE_RESTORED", "'"+string(models.ActionDatabaseRestored)+"'", "ERASED", "'"+models.ErasedName+"'",
+		"KEY_REVOKED", "'"+string(record.ActionKeyRevoked)+"'", "AGENT_REMOVED", "'"+string(record.ActionAgentRemoved)+"'",
+		"DATABASE_RESTORED", "'"+string(record.ActionDatabaseRestored)+"'", "ERASED", "'"+models.ErasedName+"'",
 	).Replace(statements + recordRestore), "SELECT count(*) FROM closed_keys"
 }
 

@@ -12,6 +12,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
@@ -92,14 +93,14 @@ func (f *fixture) customer(t *testing.T) customer {
 
 // revokesAKey generates a key, uses it and revokes it.
 func (c customer) revokesAKey(ctx context.Context) error {
-	key, secret, err := c.store.Keys.Generate(ctx, c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
+	key, secret, err := c.store.Keys.Generate(ctx, c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 	if err != nil {
 		return err
 	}
 	if _, err := c.store.API.Authenticate(ctx, secret, models.Source{}); err != nil {
 		return err
 	}
-	_, err = c.store.Keys.Revoke(ctx, c.account.ID, key.ID, "", models.Operator())
+	_, err = c.store.Keys.Revoke(ctx, c.account.ID, key.ID, "", record.Operator())
 	return err
 }
 

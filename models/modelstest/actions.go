@@ -8,16 +8,16 @@ import (
 	"slices"
 	"testing"
 
-	"portal/models"
+	"portal/models/record"
 )
 
 // Actions returns every action that package models declares.
-func Actions(t testing.TB) (actions []models.Action) {
+func Actions(t testing.TB) (actions []record.Action) {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	source := Value(os.ReadFile(filepath.Join(filepath.Dir(here), "..", "activity.go")))(t)
 	for _, match := range regexp.MustCompile(`Action = "(.+)"`).FindAllSubmatch(source, -1) {
-		actions = append(actions, models.Action(match[1]))
+		actions = append(actions, record.Action(match[1]))
 	}
 	if len(actions) < 40 {
 		t.Errorf("only %d actions are declared", len(actions))

@@ -1,4 +1,4 @@
-package models
+package record
 
 import (
 	"portal/models/value"
@@ -79,8 +79,8 @@ type MailKey struct {
 // MaxLeakedKeys is how many leaked keys a mail lists. Mail.Keys may have one more.
 const MaxLeakedKeys = 100
 
-// recentMail counts a mail for [recentMailWindow]. It has the id of the mail.
-type recentMail struct {
+// RecentMail counts a mail for [RecentMailWindow]. It has the id of the mail.
+type RecentMail struct {
 	bun.BaseModel `bun:"table:recent_mails"`
 
 	ID         uuid.UUID `bun:",pk"`
@@ -91,5 +91,5 @@ type recentMail struct {
 	At         time.Time
 }
 
-// recentMailWindow is how long mails are counted.
-const recentMailWindow = time.Hour
+// RecentMailWindow is how long mails are counted.
+const RecentMailWindow = time.Hour

@@ -1,4 +1,4 @@
-package models
+package record
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (l *ActivityLog) RecordAt(ctx context.Context, accountID uuid.UUID, skew, p
 	at := value.LowestID(time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).Add(skew))
 	copy(id[:6], at[:6])
 	err := l.db.InTx(ctx, "record", func(ctx context.Context, tx db.Tx) error {
-		if err := recordActivity(ctx, tx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {
+		if err := Add(ctx, tx, Operator(), Activity{ID: id, AccountID: accountID, Action: ActionKeyRenamed}); err != nil {
 			return err
 		}
 		time.Sleep(pause)

@@ -1,4 +1,4 @@
-package models
+package record
 
 import (
 	"context"
@@ -42,16 +42,16 @@ func Events(group EventGroup) []string {
 	return types
 }
 
-// event is the type of an event and the id of the activity or the call.
-type event struct {
+// Event is the type of an event and the id of the activity or the call.
+type Event struct {
 	Type string
 	ID   uuid.UUID
 }
 
-// fanOut queues events for the account's endpoints unless webhooks are off, even in a process that
+// FanOut queues events for the account's endpoints unless webhooks are off, even in a process that
 // sends none, because the commands of operators do not know whether the portal does. One statement
 // does it for all endpoints. An event that an endpoint has already is left out.
-func fanOut(ctx context.Context, tx db.Tx, group EventGroup, accountID uuid.UUID, events ...event) error {
+func FanOut(ctx context.Context, tx db.Tx, group EventGroup, accountID uuid.UUID, events ...Event) error {
 	if tx.DB.WebhooksOff {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package models
+package record
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 type consequence struct {
 	// group is that of the webhooks that get it.
 	group EventGroup
-	// repeats means that further ones about the same user, within [repeatPeriod], are only
+	// repeats means that further ones about the same user, within [RepeatPeriod], are only
 	// counted. Otherwise an attacker could fill the activity log.
 	repeats bool
 	// endsCalls means that calls of the subject may end: a round finds out which ones.
@@ -27,7 +27,7 @@ type consequence struct {
 
 // consequences has a row for each action.
 var consequences = map[Action]consequence{
-	ActionKeyGenerated:  {group: GroupKeys, mail: owners},
+	ActionKeyGenerated:  {group: GroupKeys, mail: Owners},
 	ActionKeyRenamed:    {group: GroupKeys},
 	ActionKeyRestricted: {group: GroupKeys, endsCalls: true},
 	ActionKeyTrusted:    {group: GroupKeys},
@@ -45,8 +45,8 @@ var consequences = map[Action]consequence{
 	ActionCallsEnded:   {group: GroupCalls},
 	ActionCallEnded:    {group: GroupCalls},
 
-	ActionLimitApproaching: {group: GroupCalls, mail: owners},
-	ActionLimitReached:     {group: GroupCalls, mail: owners},
+	ActionLimitApproaching: {group: GroupCalls, mail: Owners},
+	ActionLimitReached:     {group: GroupCalls, mail: Owners},
 
 	// Sessions.create queues the mail about a new device.
 	ActionSignedIn:        {group: GroupPeople},
@@ -104,9 +104,9 @@ var consequences = map[Action]consequence{
 	ActionDatabaseRestored: {group: GroupKeys},
 }
 
-// newActivityID returns the id of an activity that happens now, by the clock of the store if that is
+// NewActivityID returns the id of an activity that happens now, by the clock of the store if that is
 // to be in the past.
-func newActivityID(tx db.Tx) uuid.UUID {
+func NewActivityID(tx db.Tx) uuid.UUID {
 	id := value.NewID()
 	if tx.DB.PastIDs {
 		past := value.LowestID(tx.Now())
@@ -115,12 +115,12 @@ func newActivityID(tx db.Tx) uuid.UUID {
 	return id
 }
 
-// recordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it and does
+// Add sets the actor, the time and, if it is missing, the id of the activity, writes it and does
 // what follows from its action. A repeat is only counted, and moves the first one to the newest
 // place.
-func recordActivity(ctx context.Context, tx db.Tx, actor Actor, activity Activity) error {
+func Add(ctx context.Context, tx db.Tx, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
-		activity.ID = newActivityID(tx)
+		activity.ID = NewActivityID(tx)
 	}
 	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
 	activity.ActorKind, activity.Address = actor.Kind, actor.Address
@@ -136,7 +136,7 @@ func recordActivity(ctx context.Context, tx db.Tx, actor Actor, activity Activit
 	if err := tx.Insert(ctx, &activity); err != nil {
 		return err
 	}
-	if err := fanOut(ctx, tx, follows.group, activity.AccountID, event{string(activity.Action), activity.ID}); err != nil {
+	if err := FanOut(ctx, tx, follows.group, activity.AccountID, Event{string(activity.Action), activity.ID}); err != nil {
 		return err
 	}
 	if follows.mail == nil || !tx.DB.Mails {
@@ -150,18 +150,18 @@ func recordActivity(ctx context.Context, tx db.Tx, actor Actor, activity Activit
 	for i, recipient := range recipients {
 		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient}
 	}
-	_, err = queueMails(ctx, tx, mails)
+	_, err = QueueMails(ctx, tx, mails)
 	return err
 }
 
-// repeatPeriod is how long one activity counts the wrong passwords or codes of a user.
-const repeatPeriod = 10 * time.Minute
+// RepeatPeriod is how long one activity counts the wrong passwords or codes of a user.
+const RepeatPeriod = 10 * time.Minute
 
 // repeatable are the actions whose repeats are only counted, and endingActions those that end
 // calls.
 var (
 	repeatable    = actionsWith(func(c consequence) bool { return c.repeats })
-	endingActions = actionsWith(func(c consequence) bool { return c.endsCalls })
+	EndingActions = actionsWith(func(c consequence) bool { return c.endsCalls })
 )
 
 func actionsWith(holds func(consequence) bool) []Action {
@@ -171,8 +171,8 @@ func actionsWith(holds func(consequence) bool) []Action {
 // countRepeat counts an activity about a user in its period, and reports whether it is the first
 // one, which the caller writes.
 func countRepeat(ctx context.Context, tx db.Tx, activity Activity) (first bool, err error) {
-	repeat := activityRepeat{
-		UserID: *activity.SubjectID, Action: activity.Action, Period: activity.At.Truncate(repeatPeriod),
+	repeat := ActivityRepeat{
+		UserID: *activity.SubjectID, Action: activity.Action, Period: activity.At.Truncate(RepeatPeriod),
 		AccountID: activity.AccountID, ActivityID: activity.ID, Address: activity.Address, LastID: activity.ID, LastAt: activity.At,
 	}
 	var recorded uuid.UUID
@@ -201,8 +201,8 @@ func formerEmail(_ context.Context, _ db.Tx, a Activity) ([]string, error) {
 	return []string{a.FormerLabel}, nil
 }
 
-// owners are the account's owners who can sign in.
-func owners(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
+// Owners are the account's owners who can sign in.
+func Owners(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", a.AccountID, "owner")
 }
 
@@ -211,7 +211,7 @@ func ownersUnlessUser(ctx context.Context, tx db.Tx, a Activity) ([]string, erro
 	if a.ActorKind != ActorOperator {
 		return nil, nil
 	}
-	return owners(ctx, tx, a)
+	return Owners(ctx, tx, a)
 }
 
 // ownersUnlessActor is owners, but nobody if a user has acted.
@@ -219,16 +219,16 @@ func ownersUnlessActor(ctx context.Context, tx db.Tx, a Activity) ([]string, err
 	if a.ActorKind == ActorUser {
 		return nil, nil
 	}
-	return owners(ctx, tx, a)
+	return Owners(ctx, tx, a)
 }
 
 // maxOwnersMailed limits the owners who get a mail about a key.
 const maxOwnersMailed = 50
 
-// ownersAndCreators returns the email addresses of at most maxOwnersMailed owners of the account,
+// OwnersAndCreators returns the email addresses of at most maxOwnersMailed owners of the account,
 // and then of the users who generated these keys, even if more owners than that exist.
-func ownersAndCreators(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
-	recipients, err := owners(ctx, tx, Activity{AccountID: accountID})
+func OwnersAndCreators(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
+	recipients, err := Owners(ctx, tx, Activity{AccountID: accountID})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package models
+package record
 
 import (
 	"cmp"
@@ -33,12 +33,12 @@ func UserActor(userID uuid.UUID, address string) Actor {
 	return Actor{Kind: ActorUser, ID: userID, Address: address}
 }
 
-func visitorActor(address string) Actor {
+func VisitorActor(address string) Actor {
 	return Actor{Kind: ActorVisitor, Address: address}
 }
 
-// system is the actor for what nobody does.
-var system = Actor{Kind: ActorSystem}
+// System is the actor for what nobody does.
+var System = Actor{Kind: ActorSystem}
 
 // Operator returns the actor for an operator.
 func Operator() Actor { return Actor{Kind: ActorOperator} }
@@ -195,8 +195,8 @@ func (a Activity) RevokesKey() bool {
 // Leak returns the report of the key that is the subject.
 func (a Activity) Leak() Leak { return Leak{a.LeakReporter, a.LeakURL} }
 
-// activityRepeat counts the wrong passwords or codes that one activity records.
-type activityRepeat struct {
+// ActivityRepeat counts the wrong passwords or codes that one activity records.
+type ActivityRepeat struct {
 	bun.BaseModel `bun:"table:activity_repeats,alias:repeated"`
 
 	UserID     uuid.UUID `bun:",pk"`

@@ -1,4 +1,4 @@
-package models
+package record
 
 import (
 	"context"
@@ -19,8 +19,8 @@ type ActivityLog struct {
 	heldBack time.Duration // in reports
 }
 
-// newActivityLog returns the log, whose reports hold entries back for this time.
-func newActivityLog(db *db.DB, heldBack time.Duration) *ActivityLog {
+// NewActivityLog returns the log, whose reports hold entries back for this time.
+func NewActivityLog(db *db.DB, heldBack time.Duration) *ActivityLog {
 	return &ActivityLog{db: db, heldBack: heldBack}
 }
 
@@ -64,9 +64,9 @@ func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page Activi
 	return activities[:min(page.Limit, len(activities))], nil
 }
 
-// selectActivities selects activities with the names of their actors and the leaks of their
+// SelectActivities selects activities with the names of their actors and the leaks of their
 // subjects.
-func selectActivities(db bun.IDB, into *[]Activity) *bun.SelectQuery {
+func SelectActivities(db bun.IDB, into *[]Activity) *bun.SelectQuery {
 	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' WHEN ? THEN 'The portal' ELSE 'Someone' END) AS actor_name", ActorOperator, ActorSystem).
 		ColumnExpr("COALESCE(k.leak_reporter, '') AS leak_reporter, COALESCE(k.leak_url, '') AS leak_url").
@@ -80,7 +80,7 @@ func (l *ActivityLog) query(
 	ctx context.Context, accountID uuid.UUID, page ActivityPage, position, at bun.Ident, filter func(*bun.SelectQuery) *bun.SelectQuery,
 ) ([]Activity, error) {
 	activities := []Activity{}
-	query := selectActivities(l.db, &activities).
+	query := SelectActivities(l.db, &activities).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		ColumnExpr("? AS position, ? AS last_at", position, at).
 		ColumnExpr("COALESCE((SELECT c.former_label FROM activities AS c WHERE c.subject_id = activity.actor_id "+
@@ -110,11 +110,11 @@ type ActivityReport struct {
 }
 
 const (
-	// activityHeldBack is how old an activity is before a report has it. Ids sort by time, but
+	// ActivityHeldBack is how old an activity is before a report has it. Ids sort by time, but
 	// clocks differ by up to maxClockSkew, and a transaction lasts up to 10 s until others see
 	// its activities. All activities below the newest one of a report are therefore in it: none
 	// appears behind a reader's back.
-	activityHeldBack = 30 * time.Second
+	ActivityHeldBack = 30 * time.Second
 	// idSlack is more than the time of an activity and that in its id differ by.
 	idSlack = time.Hour
 )
@@ -145,7 +145,7 @@ func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activi
 		rows = rows.Where("(account_id, id) > (?0, ?1) AND (account_id, id) < (?0, ?2)", page.AccountID, above, below).OrderExpr("account_id, id")
 	}
 	activities := []Activity{}
-	err = selectActivities(l.db, &activities).ModelTableExpr("(?) AS activity", rows).
+	err = SelectActivities(l.db, &activities).ModelTableExpr("(?) AS activity", rows).
 		ColumnExpr("COALESCE(r.repeats, 0) AS repeats").
 		Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
 		OrderExpr("activity.id").Scan(ctx)

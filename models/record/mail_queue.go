@@ -1,4 +1,4 @@
-package models
+package record
 
 import (
 	"bytes"
@@ -24,15 +24,15 @@ const (
 	maxResetMails = 1000
 )
 
-// queueMails adds mails of one kind and account, or of none, to the outbox and reports whether it
+// QueueMails adds mails of one kind and account, or of none, to the outbox and reports whether it
 // did. If there is no room, it drops them and logs a warning. Those beyond the limits of their
 // addresses are dropped too, and those that nobody can receive.
-func queueMails(ctx context.Context, tx db.Tx, mails []Mail) (bool, error) {
+func QueueMails(ctx context.Context, tx db.Tx, mails []Mail) (bool, error) {
 	mails = slices.DeleteFunc(mails, func(m Mail) bool { return strings.HasSuffix(m.Recipient, value.UnprovenDomain) })
 	if len(mails) == 0 {
 		return false, nil
 	}
-	room, err := hasMailRoom(ctx, tx, mails[0].AccountID)
+	room, err := HasMailRoom(ctx, tx, mails[0].AccountID)
 	if err != nil {
 		return false, err
 	}
@@ -53,21 +53,21 @@ func queueMails(ctx context.Context, tx db.Tx, mails []Mail) (bool, error) {
 	return err == nil, err
 }
 
-// discardMails deletes the mails that match where and that no instance has claimed, and no longer
+// DiscardMails deletes the mails that match where and that no instance has claimed, and no longer
 // counts them. A transaction calls it before it locks what the links of the mails refer to, because
 // [Outbox.Claim] locks the mail first.
-func discardMails(ctx context.Context, tx db.Tx, where string, args ...any) error {
+func DiscardMails(ctx context.Context, tx db.Tx, where string, args ...any) error {
 	var ids []uuid.UUID
 	err := tx.NewDelete().Model((*Mail)(nil)).Where(where, args...).Where("mail.attempts = 0").Returning("id").Scan(ctx, &ids)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return tx.Delete(ctx, (*recentMail)(nil), "id IN (?)", bun.List(ids))
+	return tx.Delete(ctx, (*RecentMail)(nil), "id IN (?)", bun.List(ids))
 }
 
-// hasMailRoom reports whether the outbox has room for another mail of an account, or of none.
+// HasMailRoom reports whether the outbox has room for another mail of an account, or of none.
 // Concurrent transactions can exceed the limits by a few mails.
-func hasMailRoom(ctx context.Context, tx db.Tx, accountID *uuid.UUID) (bool, error) {
+func HasMailRoom(ctx context.Context, tx db.Tx, accountID *uuid.UUID) (bool, error) {
 	own, limit := tx.NewSelect().Model((*Mail)(nil)), maxResetMails
 	if accountID == nil {
 		own = own.Where("mail.account_id IS NULL")
@@ -106,11 +106,11 @@ func limitMails(ctx context.Context, tx db.Tx, mails []Mail) ([]Mail, error) {
 		limit = maxStrangersMails
 	default:
 	}
-	recent := make([]recentMail, len(mails))
+	recent := make([]RecentMail, len(mails))
 	hashes := make([][]byte, len(mails))
 	for i, mail := range mails {
 		hashes[i] = value.HashEmail(mail.Recipient)
-		recent[i] = recentMail{
+		recent[i] = RecentMail{
 			ID: mail.ID, Kind: kind, AccountID: mail.AccountID, EmailHash: hashes[i], DeviceHash: mail.DeviceHash, At: cmp.Or(mail.DueAt, now),
 		}
 	}
@@ -118,8 +118,8 @@ func limitMails(ctx context.Context, tx db.Tx, mails []Mail) ([]Mail, error) {
 		return mails, tx.Insert(ctx, &recent)
 	}
 	var full [][]byte
-	err := tx.NewSelect().Model((*recentMail)(nil)).Column("email_hash").
-		Where("email_hash IN (?) AND kind = ? AND at > ?", bun.List(hashes), kind, now.Add(-recentMailWindow)).
+	err := tx.NewSelect().Model((*RecentMail)(nil)).Column("email_hash").
+		Where("email_hash IN (?) AND kind = ? AND at > ?", bun.List(hashes), kind, now.Add(-RecentMailWindow)).
 		Group("email_hash").
 		Having("count(*) >= ? OR count(*) FILTER (WHERE account_id = ?) >= ? OR max(CASE WHEN device_hash = ? THEN 1 ELSE 0 END) = 1",
 			3*limit, mails[0].AccountID, limit, mails[0].DeviceHash).
@@ -131,7 +131,7 @@ func limitMails(ctx context.Context, tx db.Tx, mails []Mail) ([]Mail, error) {
 		return slices.ContainsFunc(full, func(other []byte) bool { return bytes.Equal(hash, other) })
 	}
 	mails = slices.DeleteFunc(mails, func(m Mail) bool { return isFull(value.HashEmail(m.Recipient)) })
-	recent = slices.DeleteFunc(recent, func(r recentMail) bool { return isFull(r.EmailHash) })
+	recent = slices.DeleteFunc(recent, func(r RecentMail) bool { return isFull(r.EmailHash) })
 	if len(recent) == 0 {
 		return nil, nil
 	}
