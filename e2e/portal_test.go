@@ -22,6 +22,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -176,7 +177,7 @@ func inBothModes(t *testing.T, test func(t *testing.T, p *process, mode profile)
 
 // customer is an account of the portal with its first user.
 type customer struct {
-	models.Account
+	people.Account
 	*modelstest.Visitor // a browser with a session, for requests beside the page
 
 	store    *models.Store
@@ -194,7 +195,7 @@ func (p *process) newCustomer(t *testing.T) customer {
 		store: modelstest.Open(t, p.settings.databaseURL, models.Options{}), Visitor: modelstest.NewVisitor(t, p.URL),
 		email: fmt.Sprintf("customer%03d@example.com", n), password: newSecret(),
 	}
-	owner := models.NewAccount{Name: fmt.Sprintf("Customer %03d", n), Email: c.email, Password: c.password}
+	owner := people.NewAccount{Name: fmt.Sprintf("Customer %03d", n), Email: c.email, Password: c.password}
 	c.Account = modelstest.Value(c.store.Accounts.Create(t.Context(), owner))(t)
 	return c
 }

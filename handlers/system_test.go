@@ -20,6 +20,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/workload"
 )
@@ -80,7 +81,7 @@ type tenant struct {
 func (s *system) tenant(t *testing.T, name string) tenant {
 	t.Helper()
 	ctx, email := t.Context(), name+"@example.com"
-	account := modelstest.Value(s.store.Accounts.Create(ctx, models.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword}))(t)
+	account := modelstest.Value(s.store.Accounts.Create(ctx, people.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword}))(t)
 	c := tenant{email: email, objectIDs: map[string][]string{}}
 	own := func(collection string, id uuid.UUID) {
 		c.objectIDs[collection] = append(c.objectIDs[collection], id.String())
@@ -102,7 +103,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	for range 2 { // one session to end, and the browser's own
 		c.cookie = s.signIn(t, email)
 	}
-	user := modelstest.Value(s.store.SignIn.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"}))(t)
+	user := modelstest.Value(s.store.SignIn.VerifyPassword(ctx, email, tenantPassword, people.Client{Address: "192.0.2.1"}))(t)
 	for _, session := range modelstest.Value(s.store.Sessions.List(ctx, account.ID, user.ID))(t) {
 		own("sessions", session.ID)
 	}
@@ -110,20 +111,20 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	link, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, record.Operator())
 	modelstest.Must(t, err)
 	c.objectIDs["sign-in-links token"] = []string{link.Token}
-	addMember := func(email string) models.User {
-		n := models.NewUser{Email: email, Password: tenantPassword, Role: models.RoleMember}
+	addMember := func(email string) people.User {
+		n := people.NewUser{Email: email, Password: tenantPassword, Role: people.RoleMember}
 		return modelstest.Value(s.store.People.Add(ctx, account.ID, n, record.Operator()))(t)
 	}
 	c.member = "member-of-" + email
 	own("people", addMember(c.member).ID)
-	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, "guest-of-"+email, models.RoleMember, record.Operator())
+	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, "guest-of-"+email, people.RoleMember, record.Operator())
 	modelstest.Must(t, err)
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}
-	modelstest.Must(t, s.store.Credentials.RequestPasswordReset(ctx, email, models.Client{Address: email}))
+	modelstest.Must(t, s.store.Credentials.RequestPasswordReset(ctx, email, people.Client{Address: email}))
 	c.objectIDs["password-resets token"] = []string{s.mailedToken(t, record.MailPasswordForgotten)}
 	renamed := addMember("renamed-" + email)
-	session := models.Session{AccountID: account.ID, UserID: renamed.ID, Email: renamed.Email}
+	session := people.Session{AccountID: account.ID, UserID: renamed.ID, Email: renamed.Email}
 	modelstest.Must(t, s.store.Credentials.RequestEmailChange(ctx, session, tenantPassword, "new-"+email, record.Operator()))
 	c.objectIDs["email-changes token"] = []string{s.mailedToken(t, record.MailEmailConfirmation)}
 	for _, activity := range modelstest.Value(s.store.Activity.List(ctx, account.ID, record.ActivityPage{Limit: 10}))(t) {
@@ -138,8 +139,8 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 // passkey adds a passkey to a user and returns its id.
 func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
 	t.Helper()
-	session := models.Session{AccountID: accountID, UserID: userID}
-	passkey := models.Passkey{CredentialID: userID[:], Credential: "{}", Name: "Phone"}
+	session := people.Session{AccountID: accountID, UserID: userID}
+	passkey := people.Passkey{CredentialID: userID[:], Credential: "{}", Name: "Phone"}
 	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), record.Operator()))
 	return modelstest.Value(s.store.Credentials.Passkeys(t.Context(), session))(t)[0].ID
 }

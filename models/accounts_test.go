@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // acme returns the input of an account with this email. Its password is [password].
-func acme(email string) models.NewAccount {
-	return models.NewAccount{Name: "Acme", Email: email, Password: password}
+func acme(email string) people.NewAccount {
+	return people.NewAccount{Name: "Acme", Email: email, Password: password}
 }
 
 func TestNewAccountCanSignIn(t *testing.T) {
@@ -24,7 +24,7 @@ func TestNewAccountCanSignIn(t *testing.T) {
 		if empty, err := f.Accounts.Empty(ctx); !empty || err != nil {
 			t.Errorf("a new database: %t, %v", empty, err)
 		}
-		account, err := f.Accounts.Create(ctx, models.NewAccount{Name: " Acme ", Email: " Ada@Example.com ", Password: password})
+		account, err := f.Accounts.Create(ctx, people.NewAccount{Name: " Acme ", Email: " Ada@Example.com ", Password: password})
 		must(t, err)
 		modelstest.Facts(t, account, map[string]bool{
 			"name":        account.Name == "Acme",
@@ -35,7 +35,7 @@ func TestNewAccountCanSignIn(t *testing.T) {
 		if empty, err := f.Accounts.Empty(ctx); empty || err != nil {
 			t.Errorf("with an account: %t, %v", empty, err)
 		}
-		user, err := f.SignIn.VerifyPassword(ctx, "ada@example.com", password, models.Client{Address: "203.0.113.7"})
+		user, err := f.SignIn.VerifyPassword(ctx, "ada@example.com", password, people.Client{Address: "203.0.113.7"})
 		if err != nil || user.AccountID != account.ID || user.Email != "Ada@Example.com" || user.DisabledAt != nil {
 			t.Errorf("%+v, %v", user, err)
 		}
@@ -75,12 +75,12 @@ func TestEmailIsUniqueInAnyCase(t *testing.T) {
 func TestInvalidAccountIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for name, test := range map[string]struct {
-			account models.NewAccount
+			account people.NewAccount
 			field   string
 		}{
-			"no name":                  {models.NewAccount{Name: " ", Email: "a@example.com", Password: password}, "name"},
-			"a long name":              {models.NewAccount{Name: strings.Repeat("a", 101), Email: "a@example.com", Password: password}, "name"},
-			"a name of two lines":      {models.NewAccount{Name: "a\nb", Email: "a@example.com", Password: password}, "name"},
+			"no name":                  {people.NewAccount{Name: " ", Email: "a@example.com", Password: password}, "name"},
+			"a long name":              {people.NewAccount{Name: strings.Repeat("a", 101), Email: "a@example.com", Password: password}, "name"},
+			"a name of two lines":      {people.NewAccount{Name: "a\nb", Email: "a@example.com", Password: password}, "name"},
 			"no email":                 {acme(""), "email"},
 			"not an email":             {acme("ada"), "email"},
 			"no local part":            {acme("@example.com"), "email"},
@@ -92,13 +92,13 @@ func TestInvalidAccountIsRefused(t *testing.T) {
 			"an invisible character":   {acme("a\u200bda@example.com"), "email"},
 			"an invisible domain":      {acme("ada@\u3164.com"), "email"},
 			"a right-to-left override": {acme("\u202eada@example.com"), "email"},
-			"an invisible name":        {models.NewAccount{Name: "\u2060", Email: "a@example.com", Password: password}, "name"},
+			"an invisible name":        {people.NewAccount{Name: "\u2060", Email: "a@example.com", Password: password}, "name"},
 			"too long":                 {acme(strings.Repeat("a", 250) + "@example.com"), "email"},
-			"no password":              {models.NewAccount{Name: "Acme", Email: "a@example.com"}, "password"},
-			"11 characters":            {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: "elf letters"}, "password"},
-			"11 wide characters":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("é", 11)}, "password"},
-			"129 characters":           {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("a", 129)}, "password"},
-			"password not UTF-8":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
+			"no password":              {people.NewAccount{Name: "Acme", Email: "a@example.com"}, "password"},
+			"11 characters":            {people.NewAccount{Name: "Acme", Email: "a@example.com", Password: "elf letters"}, "password"},
+			"11 wide characters":       {people.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("é", 11)}, "password"},
+			"129 characters":           {people.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("a", 129)}, "password"},
+			"password not UTF-8":       {people.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
 		} {
 			account, err := f.Accounts.Create(t.Context(), test.account)
 			checkInvalid(t, name, err, test.field)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -38,8 +38,8 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 			f.clock.Advance(time.Minute)
 		}
 
-		token := modelstest.Value(f.SignIn.Start(ctx, c.user, models.Client{Address: "203.0.113.7"}))(t).Token
-		session := modelstest.Value(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"}))(t)
+		token := modelstest.Value(f.SignIn.Start(ctx, c.user, people.Client{Address: "203.0.113.7"}))(t).Token
+		session := modelstest.Value(f.Sessions.Find(ctx, token, people.Client{Address: "203.0.113.7"}))(t)
 		did(record.ActionSignedIn, session.ID, "", c.actor)
 		key, _ := f.key(t, c)
 		did(record.ActionKeyGenerated, key.ID, "production", c.actor)
@@ -77,9 +77,9 @@ func TestActivitiesInPages(t *testing.T) {
 		if activities, err := f.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
 			t.Errorf("an account without activities: %v, %v", activities, err)
 		}
-		member := f.member(t, c, models.RoleMember)
+		member := f.member(t, c, people.RoleMember)
 		for i := range 4 {
-			for _, user := range []models.User{c.user, member} {
+			for _, user := range []people.User{c.user, member} {
 				signIn(t, f.Store, user.Email, wrongPassword, address(i), value.ErrWrongCredentials)
 				eventually(t, "it is recorded", func() bool {
 					last := f.activities(t, c)[0]

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -132,7 +133,7 @@ func BenchmarkActivityReport(b *testing.B) {
 			ctx, databaseURL := b.Context(), url(b)
 			db := modelstest.OpenDatabase(b, databaseURL)
 			store := modelstest.Open(b, databaseURL, models.Options{Timeout: models.Timeout})
-			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
+			account := people.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
 			must(b, errOf(db.NewInsert().Model(&account).Exec(ctx)))
 			old := time.Now().UTC().Add(-time.Hour)
 			activity := func(i int) record.Activity {

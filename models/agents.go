@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"slices"
@@ -85,7 +86,7 @@ func insertAgent(ctx context.Context, tx db.Tx, agent Agent, actor record.Actor)
 func (a *Agents) Put(
 	ctx context.Context, accountID, id uuid.UUID, name string, paused *bool, actor record.Actor,
 ) (agent Agent, created bool, err error) {
-	if _, err = findAccount(ctx, a.db, accountID); err != nil {
+	if _, err = people.FindAccount(ctx, a.db, accountID); err != nil {
 		return Agent{}, false, err
 	}
 	if name, err = value.CleanName("name", "Name", name); err != nil {

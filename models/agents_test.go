@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -431,7 +432,7 @@ func BenchmarkFlushOfUses(b *testing.B) {
 			f := &fixture{url: url(b), clock: newClock()}
 			f.db = modelstest.OpenDatabase(b, f.url)
 			f.Store = modelstest.Open(b, f.url, f.withClock(models.Options{Timeout: models.Timeout}))
-			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
+			account := people.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
 			must(b, errOf(f.db.NewInsert().Model(&account).Exec(b.Context())))
 			// No flush in the background.
 			s := f.WithQueryHook(before(func(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }))

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 )
 
 func (f *fixture) epoch(t *testing.T) []byte {
@@ -114,7 +114,7 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 			key, _ := f.key(t, c)
 			sibling, _ := f.key(t, c)
 			agent := f.agent(t, c)
-			spare := models.Account{ID: newID(), Name: "Spare", CreatedAt: f.clock.Now()}
+			spare := people.Account{ID: newID(), Name: "Spare", CreatedAt: f.clock.Now()}
 			must(t, errOf(f.db.NewInsert().Model(&spare).Exec(t.Context())))
 			hash := strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", "")
 			if f.postgres() {

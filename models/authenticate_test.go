@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/models/widget"
@@ -64,9 +65,9 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 			"remove an agent":         func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
 			"create an agent":         func() error { return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
 			"list activity":           func() error { return errOf(f.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 1})) },
-			"verify a password":       func() error { return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{})) },
-			"create a session":        func() error { return errOf(f.SignIn.Start(ctx, c.user, models.Client{})) },
-			"find a session":          func() error { return errOf(f.Sessions.Find(ctx, "x", models.Client{})) },
+			"verify a password":       func() error { return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, people.Client{})) },
+			"create a session":        func() error { return errOf(f.SignIn.Start(ctx, c.user, people.Client{})) },
+			"find a session":          func() error { return errOf(f.Sessions.Find(ctx, "x", people.Client{})) },
 			"end a session":           func() error { return f.Sessions.End(ctx, c.ID, newID(), c.actor) },
 			"find an account":         func() error { return errOf(f.Accounts.FindByEmail(ctx, c.user.Email)) },
 			"look for accounts":       func() error { return errOf(f.Accounts.Empty(ctx)) },

@@ -19,6 +19,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -781,7 +782,7 @@ func BenchmarkRound(b *testing.B) {
 			b.Cleanup(server.Stop)
 			f := &fixture{url: databaseURL, db: modelstest.OpenDatabase(b, databaseURL)}
 			f.Store = modelstest.Open(b, databaseURL, models.Options{LiveKit: server.Portal(), Timeout: models.Timeout})
-			account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
+			account := people.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
 			must(b, errOf(f.db.NewInsert().Model(&account).Exec(ctx)))
 			agent := modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, record.Operator()))(b)
 			var calls []models.Call
@@ -836,7 +837,7 @@ func BenchmarkEndBesideManyRooms(b *testing.B) {
 				return room
 			}
 			customer := func() models.Agent {
-				account := models.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
+				account := people.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
 				must(b, errOf(f.db.NewInsert().Model(&account).Exec(ctx)))
 				return modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, record.Operator()))(b)
 			}

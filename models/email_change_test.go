@@ -11,12 +11,13 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // emailToken asks for a new email in the session and returns the token of the mailed link.
-func (f *fixture) emailToken(t *testing.T, session models.Session, c customer, email string) string {
+func (f *fixture) emailToken(t *testing.T, session people.Session, c customer, email string) string {
 	t.Helper()
 	must(t, f.Credentials.RequestEmailChange(t.Context(), session, password, email, c.actor))
 	for {
@@ -30,7 +31,7 @@ func (f *fixture) emailToken(t *testing.T, session models.Session, c customer, e
 }
 
 // changeEmail asks for a new email and confirms it.
-func (f *fixture) changeEmail(t *testing.T, session models.Session, c customer, email string) error {
+func (f *fixture) changeEmail(t *testing.T, session people.Session, c customer, email string) error {
 	t.Helper()
 	return errOf(f.Credentials.ConfirmEmail(t.Context(), f.emailToken(t, session, c, email), "203.0.113.9"))
 }
@@ -109,17 +110,17 @@ func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 func TestRequestForANewEmailEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		for name, end := range map[string]func(c customer, session models.Session, email string) error{
-			"after a change of password": func(c customer, session models.Session, _ string) error {
+		for name, end := range map[string]func(c customer, session people.Session, email string) error{
+			"after a change of password": func(c customer, session people.Session, _ string) error {
 				return errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor))
 			},
-			"after a reset": func(c customer, _ models.Session, _ string) error {
+			"after a reset": func(c customer, _ people.Session, _ string) error {
 				return f.Credentials.ResetPassword(ctx, c.user.Email, newPassword)
 			},
-			"after an operator's change": func(c customer, _ models.Session, _ string) error {
+			"after an operator's change": func(c customer, _ people.Session, _ string) error {
 				return f.Credentials.ChangeEmail(ctx, c.user.Email, newEmail())
 			},
-			"after the user was disabled": func(c customer, _ models.Session, _ string) error {
+			"after the user was disabled": func(c customer, _ people.Session, _ string) error {
 				f.owner(t, c)
 				return f.People.SetDisabled(ctx, c.user.Email, true)
 			},

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"regexp"
@@ -23,13 +24,13 @@ import (
 // instance after a crash or a restore.
 type Erasures struct {
 	db          *db.DB
-	people      *People
+	people      *people.People
 	sessionIdle time.Duration // the idle limit of a session, for the purge
 	wake        chan struct{} // has an element if an erasure is to be finished in the background
 	busy        chan struct{} // has an element while a caller of Finish is at work
 }
 
-func newErasures(db *db.DB, people *People, sessionIdle time.Duration) *Erasures {
+func newErasures(db *db.DB, people *people.People, sessionIdle time.Duration) *Erasures {
 	return &Erasures{db: db, people: people, sessionIdle: sessionIdle, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 }
 
@@ -51,7 +52,7 @@ func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
 		if err := tx.LockAccount(ctx, id); err != nil {
 			return err
 		}
-		account, err := findAccount(ctx, tx, id)
+		account, err := people.FindAccount(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ?", accountID, id)
+		user, err := people.FindUser(ctx, tx, "u.account_id = ? AND u.id = ?", accountID, id)
 		if err != nil {
 			return err
 		}
@@ -78,14 +79,14 @@ func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor
 			return err
 		}
 		if user.RemovedAt == nil {
-			if err := e.people.remove(ctx, tx, user, actor); err != nil {
+			if err := e.people.RemoveIn(ctx, tx, user, actor); err != nil {
 				return err
 			}
 		}
 		if err := e.begin(ctx, tx, erasure{ID: id, AccountID: accountID, Emails: strings.Join(emails, "\n")}); err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model((*User)(nil)).Set("email = ?, last_sign_in_at = NULL", ErasedName).Where("id = ?", id).Exec(ctx)
+		_, err = tx.NewUpdate().Model((*people.User)(nil)).Set("email = ?, last_sign_in_at = NULL", ErasedName).Where("id = ?", id).Exec(ctx)
 		return err
 	})
 }
@@ -110,9 +111,9 @@ func (e *Erasures) ErasedAt(ctx context.Context, id uuid.UUID) (at *time.Time, e
 
 // FindUser returns the user with this email, also a removed one or one whose erasure has begun but
 // not ended, or with this id, also an erased one, or [value.ErrUserNotFound].
-func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
+func (e *Erasures) FindUser(ctx context.Context, email string) (people.User, error) {
 	if id, ok := value.ParseID(email); ok {
-		return findUser(ctx, e.db, "u.id = ?", id)
+		return people.FindUser(ctx, e.db, "u.id = ?", id)
 	}
 	user, err := e.people.FindByEmail(ctx, email)
 	if !errors.Is(err, value.ErrUserNotFound) {
@@ -120,9 +121,9 @@ func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 	}
 	hash := string(value.HashEmail(email))
 	for page := (value.Page{Limit: value.MaintenanceBatch}); ; {
-		removed := []User{}
-		if err := page.ByID(selectUsers(e.db, &removed)).Where("u.removed_at IS NOT NULL").Scan(ctx); err != nil {
-			return User{}, value.Failed("find a removed user", err)
+		removed := []people.User{}
+		if err := page.ByID(people.SelectUsers(e.db, &removed)).Where("u.removed_at IS NOT NULL").Scan(ctx); err != nil {
+			return people.User{}, value.Failed("find a removed user", err)
 		}
 		list := value.Cut(removed, page)
 		for _, user := range list.Items {
@@ -138,19 +139,19 @@ func (e *Erasures) FindUser(ctx context.Context, email string) (User, error) {
 }
 
 // findBegun returns the user who had the email with this hash and whose erasure has begun.
-func (e *Erasures) findBegun(ctx context.Context, hash string) (User, error) {
+func (e *Erasures) findBegun(ctx context.Context, hash string) (people.User, error) {
 	var begun []erasure
 	if err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").Scan(ctx); err != nil {
-		return User{}, value.Failed("list erasures", err)
+		return people.User{}, value.Failed("list erasures", err)
 	}
 	for _, row := range begun {
 		for email := range strings.SplitSeq(row.Emails, "\n") {
 			if string(value.HashEmail(email)) == hash {
-				return User{ID: row.ID, AccountID: row.AccountID}, nil
+				return people.User{ID: row.ID, AccountID: row.AccountID}, nil
 			}
 		}
 	}
-	return User{}, value.ErrUserNotFound
+	return people.User{}, value.ErrUserNotFound
 }
 
 // Finish finishes all erasures that have begun. If it is called again before it has returned, the
@@ -240,7 +241,7 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 	if err := inBatches(ctx, func() (int64, error) { return e.deleteActivities(ctx, row.AccountID) }); err != nil {
 		return err
 	}
-	if err := eachPage(ctx, e.db, row.AccountID, func(users []User) error { return e.deleteUsers(ctx, users) }); err != nil {
+	if err := eachPage(ctx, e.db, row.AccountID, func(users []people.User) error { return e.deleteUsers(ctx, users) }); err != nil {
 		return err
 	}
 	return e.deleteRows(ctx, row.AccountID,
@@ -279,7 +280,7 @@ func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
 }
 
 // deleteUsers deletes users of an account that is being erased, and what belongs to them.
-func (e *Erasures) deleteUsers(ctx context.Context, users []User) error {
+func (e *Erasures) deleteUsers(ctx context.Context, users []people.User) error {
 	var hashes [][]byte
 	for _, user := range users {
 		hashes = append(append(hashes, user.EmailHash), value.EmailHashes(user.Email)...)
@@ -334,10 +335,10 @@ func (e *Erasures) deleteHashed(ctx context.Context, hashes [][]byte) error {
 		var subjects [][]byte
 		for _, hash := range batch {
 			for _, kind := range []string{"email", "right", "reset email"} {
-				subjects = append(subjects, signInSubject(kind, string(hash)).hash)
+				subjects = append(subjects, people.SignInSubject(kind, string(hash)).Hash)
 			}
 		}
-		if _, err := e.db.NewDelete().Model((*signInFailure)(nil)).Where("subject IN (?)", bun.List(subjects)).Exec(ctx); err != nil {
+		if _, err := e.db.NewDelete().Model((*people.SignInFailure)(nil)).Where("subject IN (?)", bun.List(subjects)).Exec(ctx); err != nil {
 			return err
 		}
 	}
@@ -401,7 +402,7 @@ func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, ema
 // crash the rows may not have all of them any more.
 func (e *Erasures) collectEmails(ctx context.Context, row erasure) ([]string, error) {
 	return db.InTx(ctx, e.db, "collect emails", func(ctx context.Context, tx db.Tx) ([]string, error) {
-		emails, err := emailsOfUser(ctx, tx, User{ID: row.ID, AccountID: row.AccountID})
+		emails, err := emailsOfUser(ctx, tx, people.User{ID: row.ID, AccountID: row.AccountID})
 		if err != nil {
 			return nil, err
 		}
@@ -417,7 +418,7 @@ func (e *Erasures) collectEmails(ctx context.Context, row erasure) ([]string, er
 
 // replaceNames replaces the emails in the names and notes that the account's users have chosen.
 func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
-	account, err := findAccount(ctx, e.db, accountID)
+	account, err := people.FindAccount(ctx, e.db, accountID)
 	if errors.Is(err, value.ErrAccountNotFound) {
 		return nil // the account is being erased too
 	}
@@ -499,7 +500,7 @@ func idsOf[T value.Entry](rows []T) (ids []uuid.UUID) {
 }
 
 // emailsOfUser returns the emails that a user has or had.
-func emailsOfUser(ctx context.Context, tx db.Tx, user User) (emails []string, err error) {
+func emailsOfUser(ctx context.Context, tx db.Tx, user people.User) (emails []string, err error) {
 	err = tx.NewRaw(`SELECT email FROM users WHERE id = ?0
 		UNION SELECT email FROM identities WHERE user_id = ?0
 		UNION SELECT email FROM email_changes WHERE user_id = ?0

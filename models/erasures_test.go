@@ -16,6 +16,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
@@ -54,11 +55,11 @@ const evesAddress = "198.51.100.9"
 
 // eve adds a person to the account who leaves something in as many places as possible, and returns
 // the user and texts that an erasure removes.
-func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []string) {
+func (f *fixture) eve(t *testing.T, c customer) (eve people.User, traces []string) {
 	t.Helper()
 	ctx := t.Context()
-	client := models.Client{Address: evesAddress, UserAgent: "Eves browser"}
-	_, token := f.invite(t, c, "Eve@Example.org", models.RoleMember)
+	client := people.Client{Address: evesAddress, UserAgent: "Eves browser"}
+	_, token := f.invite(t, c, "Eve@Example.org", people.RoleMember)
 	must(t, errOf(f.Invitations.Accept(ctx, token, "Tr0ub4dor & four", client)))
 	eve = modelstest.Value(f.People.FindByEmail(ctx, "eve@example.org"))(t)
 	_, _ = f.SignIn.VerifyPassword(ctx, eve.Email, "a wrong password of hers", client)
@@ -83,7 +84,7 @@ func (f *fixture) eve(t *testing.T, c customer) (eve models.User, traces []strin
 
 // outside stores texts of others that have the email and the address of eve: the URL of a webhook,
 // what its receiver has answered, and why the exchange of a token was refused.
-func (f *fixture) outside(t *testing.T, c customer, eve models.User, key models.Key) {
+func (f *fixture) outside(t *testing.T, c customer, eve people.User, key models.Key) {
 	t.Helper()
 	endpoint := models.Endpoint{
 		ID: newID(), AccountID: c.ID, URL: "https://hooks.example/?to=Eve.New%40example.org&and=steve%40example.org", Groups: record.EventGroups,
@@ -207,7 +208,7 @@ func TestAccountIsErased(t *testing.T) {
 			must(t, errOf(s.API.Authenticate(ctx, secret, usage.NewSource(netip.MustParseAddr(evesAddress), "curl"))))
 		})
 		f.twoSteps(t, c)
-		f.invite(t, c, "pending@example.org", models.RoleMember)
+		f.invite(t, c, "pending@example.org", people.RoleMember)
 		f.key(t, other)
 		checkError(t, "enabled", f.Erasures.BeginAccount(ctx, c.ID), value.ErrAccountEnabled)
 		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, record.Operator()))

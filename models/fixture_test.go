@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -102,8 +103,8 @@ func (f *fixture) checkCount(t *testing.T, want int, query string, args ...any) 
 
 // customer is an account, its user, and that user as an actor.
 type customer struct {
-	models.Account
-	user  models.User
+	people.Account
+	user  people.User
 	actor record.Actor
 }
 
@@ -111,11 +112,11 @@ type customer struct {
 // parameters, to save time.
 func (f *fixture) customer(t *testing.T) customer {
 	t.Helper()
-	account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
+	account := people.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
 	email := "Ada." + account.ID.String() + "@Example.com"
-	user := models.User{
+	user := people.User{
 		ID: newID(), AccountID: account.ID, Email: email, EmailHash: value.HashEmail(email), EmailProvenAt: &account.CreatedAt,
-		PasswordHash: cheapHash(password), Role: models.RoleOwner, CreatedAt: f.clock.Now(),
+		PasswordHash: cheapHash(password), Role: people.RoleOwner, CreatedAt: f.clock.Now(),
 	}
 	for _, model := range []any{&account, &user} {
 		must(t, errOf(f.db.NewInsert().Model(model).Exec(t.Context())))

@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -28,14 +29,14 @@ func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		for _, usesMail := range []bool{false, true} {
 			email := newEmail()
-			invitation, shown := f.invite(t, c, email, models.RoleOwner)
+			invitation, shown := f.invite(t, c, email, people.RoleOwner)
 			mail, mailed := f.mailedToken(t)
 			modelstest.Facts(t, mail, map[string]bool{
 				"the invitation is mailed": invitation.Mailed,
 				"recipient":                mail.Recipient == email,
 				"account":                  mail.AccountName == c.Name,
 				"actor":                    mail.ActorName == c.user.Email,
-				"role":                     mail.Role == string(models.RoleOwner),
+				"role":                     mail.Role == string(people.RoleOwner),
 				"expiry":                   mail.ExpiresAt.Equal(invitation.ExpiresAt),
 			})
 			// A retry replaces the link of the mail, and leaves the other one.
@@ -67,14 +68,14 @@ func TestCancelledInvitationIsNotMailed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		f.Store = f.open(t, models.Options{Mail: true})
-		sent, shown := f.invite(t, c, newEmail(), models.RoleMember)
+		sent, shown := f.invite(t, c, newEmail(), people.RoleMember)
 		mail, mailed := f.mailedToken(t)
 		must(t, f.Outbox.Sent(t.Context(), mail))
 		must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, sent.ID, c.actor)))
 		for _, token := range []string{shown, mailed} {
 			checkError(t, "cancelled", accept(t.Context(), f.Store, token, password), value.ErrInvitationInvalid)
 		}
-		waiting, _ := f.invite(t, c, newEmail(), models.RoleMember)
+		waiting, _ := f.invite(t, c, newEmail(), people.RoleMember)
 		must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, waiting.ID, c.actor)))
 		if mail, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, value.ErrNoMail) {
 			t.Errorf("%+v, %v", mail, err)
@@ -89,7 +90,7 @@ func TestMailsWithInvitationsAreLimited(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		mails := func(c customer, email string, sent bool) bool {
 			t.Helper()
-			invitation, _ := f.invite(t, c, email, models.RoleMember)
+			invitation, _ := f.invite(t, c, email, people.RoleMember)
 			if sent && invitation.Mailed {
 				mail, _ := f.mailedToken(t)
 				must(t, f.Outbox.Sent(t.Context(), mail))

@@ -11,12 +11,13 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // invite creates an invitation from the customer's first user and returns it and its token.
-func (f *fixture) invite(t *testing.T, c customer, email string, role models.Role) (models.Invitation, string) {
+func (f *fixture) invite(t *testing.T, c customer, email string, role people.Role) (people.Invitation, string) {
 	t.Helper()
 	invitation, token, err := f.Invitations.Create(t.Context(), c.ID, email, role, c.actor)
 	must(t, err)
@@ -33,7 +34,7 @@ func accept(ctx context.Context, s *models.Store, token, password string) error 
 func TestRenewedInvitationHasOneLink(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		old, ended := f.invite(t, c, newEmail(), models.RoleMember)
+		old, ended := f.invite(t, c, newEmail(), people.RoleMember)
 		f.clock.Advance(6 * value.Day)
 		renew := func(c customer) error {
 			_, _, err := f.Invitations.Renew(ctx, c.ID, old.ID, c.actor)
@@ -54,13 +55,13 @@ func TestRenewedInvitationHasOneLink(t *testing.T) {
 func TestInvitationAddsOneUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, email := f.customer(t), newEmail()
-		invitation, token := f.invite(t, c, " "+email+" ", models.RoleMember)
+		invitation, token := f.invite(t, c, " "+email+" ", people.RoleMember)
 		if left := invitation.ExpiresAt.Sub(f.clock.Now()); left != 7*value.Day {
 			t.Errorf("it expires in %s", left)
 		}
 		for range 2 { // looking at the page does not use the invitation
 			found, err := f.Invitations.Find(t.Context(), token)
-			if err != nil || found.Email != email || found.AccountName != c.Name || found.Role != models.RoleMember {
+			if err != nil || found.Email != email || found.AccountName != c.Name || found.Role != people.RoleMember {
 				t.Errorf("%+v, %v", found, err)
 			}
 		}
@@ -78,7 +79,7 @@ func TestInvitationAddsOneUser(t *testing.T) {
 		if len(users.Items) != 1 {
 			t.Fatalf("%+v", users)
 		}
-		if user := users.Items[0]; user.Email != email || user.Role != models.RoleMember || user.LastSignInAt == nil {
+		if user := users.Items[0]; user.Email != email || user.Role != people.RoleMember || user.LastSignInAt == nil {
 			t.Errorf("%+v", user)
 		}
 		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), value.ErrInvitationInvalid)
@@ -98,7 +99,7 @@ func TestInvitationAddsOneUser(t *testing.T) {
 func TestInvitationEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		cancelled, cancelledToken := f.invite(t, c, newEmail(), models.RoleMember)
+		cancelled, cancelledToken := f.invite(t, c, newEmail(), people.RoleMember)
 		checkError(t, "cancelled by another account", errOf(f.Invitations.Cancel(t.Context(), other.ID, cancelled.ID, other.actor)), value.ErrInvitationNotFound)
 		got, err := f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)
 		if err != nil || got.Email != cancelled.Email {
@@ -107,7 +108,7 @@ func TestInvitationEnds(t *testing.T) {
 		checkError(t, "cancelled twice", errOf(f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)), value.ErrInvitationNotFound)
 		checkError(t, "cancelled", accept(t.Context(), f.Store, cancelledToken, password), value.ErrInvitationInvalid)
 
-		expired, expiredToken := f.invite(t, c, newEmail(), models.RoleMember)
+		expired, expiredToken := f.invite(t, c, newEmail(), people.RoleMember)
 		f.clock.Advance(7*value.Day - time.Second)
 		must(t, errOf(f.Invitations.Find(t.Context(), expiredToken)))
 		f.clock.Advance(time.Second)
@@ -116,7 +117,7 @@ func TestInvitationEnds(t *testing.T) {
 		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != 0 {
 			t.Errorf("%v, %v", pending, err)
 		}
-		f.invite(t, c, expired.Email, models.RoleMember) // replaces the expired one
+		f.invite(t, c, expired.Email, people.RoleMember) // replaces the expired one
 		f.clock.Advance(8 * value.Day)
 		must(t, f.Erasures.Purge(t.Context()))
 		f.checkCount(t, 0, "SELECT count(*) FROM invitations")
@@ -127,19 +128,19 @@ func TestInvitationEnds(t *testing.T) {
 func TestInvitationEndsWithTheRightsOfItsInviter(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		for how, end := range map[string]func(models.User) error{
-			"removed": func(u models.User) error { return f.People.Remove(t.Context(), c.ID, u.ID, c.actor) },
-			"made a member": func(u models.User) error {
-				return errOf(f.People.SetRole(t.Context(), c.ID, u.ID, models.RoleMember, c.actor))
+		for how, end := range map[string]func(people.User) error{
+			"removed": func(u people.User) error { return f.People.Remove(t.Context(), c.ID, u.ID, c.actor) },
+			"made a member": func(u people.User) error {
+				return errOf(f.People.SetRole(t.Context(), c.ID, u.ID, people.RoleMember, c.actor))
 			},
-			"disabled": func(u models.User) error { return f.People.SetDisabled(t.Context(), u.Email, true) },
+			"disabled": func(u people.User) error { return f.People.SetDisabled(t.Context(), u.Email, true) },
 		} {
-			inviter := f.member(t, c, models.RoleOwner)
-			_, token, err := f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, record.UserActor(inviter.ID, ""))
+			inviter := f.member(t, c, people.RoleOwner)
+			_, token, err := f.Invitations.Create(t.Context(), c.ID, newEmail(), people.RoleOwner, record.UserActor(inviter.ID, ""))
 			must(t, err)
 			must(t, end(inviter))
 			checkError(t, how, errOf(f.Invitations.Find(t.Context(), token)), value.ErrInvitationInvalid)
-			_, _, err = f.Invitations.Create(t.Context(), c.ID, newEmail(), models.RoleOwner, record.UserActor(inviter.ID, ""))
+			_, _, err = f.Invitations.Create(t.Context(), c.ID, newEmail(), people.RoleOwner, record.UserActor(inviter.ID, ""))
 			checkError(t, how+", another one", err, value.ErrNotOwner)
 		}
 	})
@@ -148,27 +149,27 @@ func TestInvitationEndsWithTheRightsOfItsInviter(t *testing.T) {
 func TestInvitationsAreRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		create := func(email string, role models.Role, actor record.Actor) error {
+		create := func(email string, role people.Role, actor record.Actor) error {
 			_, _, err := f.Invitations.Create(t.Context(), c.ID, email, role, actor)
 			return err
 		}
 		email := newEmail()
-		f.invite(t, c, email, models.RoleMember)
-		checkError(t, "invited before", create(email, models.RoleOwner, c.actor), value.ErrEmailInvited)
-		checkError(t, "user of another account", create(other.user.Email, models.RoleMember, c.actor), value.ErrEmailTaken)
-		member := f.member(t, c, models.RoleMember)
-		checkInvalid(t, "not an email", create("eve", models.RoleMember, c.actor), "email")
+		f.invite(t, c, email, people.RoleMember)
+		checkError(t, "invited before", create(email, people.RoleOwner, c.actor), value.ErrEmailInvited)
+		checkError(t, "user of another account", create(other.user.Email, people.RoleMember, c.actor), value.ErrEmailTaken)
+		member := f.member(t, c, people.RoleMember)
+		checkInvalid(t, "not an email", create("eve", people.RoleMember, c.actor), "email")
 		checkInvalid(t, "no role", create(newEmail(), "admin", c.actor), "role")
-		checkInvalid(t, "user of this account", create(member.Email, models.RoleMember, c.actor), "email")
+		checkInvalid(t, "user of this account", create(member.Email, people.RoleMember, c.actor), "email")
 		for who, actor := range map[string]record.Actor{
 			"a member": record.UserActor(member.ID, ""), "an owner of another account": other.actor, "a visitor": {Kind: record.ActorVisitor},
 		} {
-			checkError(t, who, create(newEmail(), models.RoleMember, actor), value.ErrNotOwner)
+			checkError(t, who, create(newEmail(), people.RoleMember, actor), value.ErrNotOwner)
 		}
 		for i := range value.MaxInvitations - 1 {
-			must(t, create(fmt.Sprintf("%d-%s", i, email), models.RoleMember, c.actor))
+			must(t, create(fmt.Sprintf("%d-%s", i, email), people.RoleMember, c.actor))
 		}
-		checkError(t, "the 101st", create(newEmail(), models.RoleMember, c.actor), value.ErrInvitationLimit)
+		checkError(t, "the 101st", create(newEmail(), people.RoleMember, c.actor), value.ErrInvitationLimit)
 		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != value.MaxInvitations {
 			t.Errorf("%d invitations, %v", len(pending), err)
 		}
@@ -178,14 +179,14 @@ func TestInvitationsAreRefused(t *testing.T) {
 func TestInvitationOfAPersonWhoBecameAUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other, email := f.customer(t), f.customer(t), newEmail()
-		_, token := f.invite(t, c, email, models.RoleMember)
-		_, elsewhere := f.invite(t, other, email, models.RoleMember)
+		_, token := f.invite(t, c, email, people.RoleMember)
+		_, elsewhere := f.invite(t, other, email, people.RoleMember)
 		must(t, accept(t.Context(), f.Store, elsewhere, password))
 		checkError(t, "joined another account", accept(t.Context(), f.Store, token, password), value.ErrEmailTaken)
 
 		added := newEmail()
-		_, token = f.invite(t, c, added, models.RoleMember)
-		must(t, errOf(f.People.Add(t.Context(), c.ID, models.NewUser{Email: added, Role: models.RoleMember}, record.Operator())))
+		_, token = f.invite(t, c, added, people.RoleMember)
+		must(t, errOf(f.People.Add(t.Context(), c.ID, people.NewUser{Email: added, Role: people.RoleMember}, record.Operator())))
 		checkError(t, "added by an operator", accept(t.Context(), f.Store, token, password), value.ErrInvitationInvalid)
 	})
 }
@@ -193,7 +194,7 @@ func TestInvitationOfAPersonWhoBecameAUser(t *testing.T) {
 func TestInvitationOfADisabledAccount(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		_, token := f.invite(t, c, newEmail(), models.RoleMember)
+		_, token := f.invite(t, c, newEmail(), people.RoleMember)
 		// As an operator's SQL does, which does not end invitations.
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), value.ErrSignInDisabled)
@@ -204,7 +205,7 @@ func TestInvitationOfADisabledAccount(t *testing.T) {
 func TestGuessesOfInvitationsAreLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		_, token := f.invite(t, c, newEmail(), models.RoleMember)
+		_, token := f.invite(t, c, newEmail(), people.RoleMember)
 		for range 10 {
 			checkError(t, "a guess", accept(t.Context(), f.Store, "guess", password), value.ErrInvitationInvalid)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -30,7 +31,7 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		ctx, c, disabled := t.Context(), f.customer(t), f.customer(t)
-		member, outsider := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
+		member, outsider := f.member(t, c, people.RoleMember), f.member(t, c, people.RoleMember)
 		key, secret := f.generate(t, c, form("production"), record.UserActor(member.ID, ""))
 		_, kept := f.key(t, c)
 		revoked, revokedSecret := f.key(t, c)
@@ -79,9 +80,9 @@ func TestManyOwnersKeepNoMailFromTheUserWhoGeneratedTheKey(t *testing.T) {
 		c := f.customer(t)
 		owners := []string{c.user.Email}
 		for range 50 {
-			owners = append(owners, f.member(t, c, models.RoleOwner).Email)
+			owners = append(owners, f.member(t, c, people.RoleOwner).Email)
 		}
-		for _, creator := range []models.User{f.member(t, c, models.RoleMember), f.member(t, c, models.RoleOwner)} {
+		for _, creator := range []people.User{f.member(t, c, people.RoleMember), f.member(t, c, people.RoleOwner)} {
 			_, secret := f.generate(t, c, form("production"), record.UserActor(creator.ID, ""))
 			f.exec(t, "DELETE FROM outbox")
 			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), record.LeakGitHub, "")))
@@ -198,8 +199,8 @@ func TestOneMailListsKeysThatLeakWithinMinutes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		c := f.customer(t)
-		member := f.member(t, c, models.RoleMember)
-		leak := func(label string, by models.User) {
+		member := f.member(t, c, people.RoleMember)
+		leak := func(label string, by people.User) {
 			t.Helper()
 			_, secret := f.generate(t, c, form(label), record.UserActor(by.ID, ""))
 			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(leakURL, secret), record.LeakGitHub, "")))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/internal/db"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/models/workload"
@@ -87,7 +88,7 @@ type PutKey struct {
 // The error may be those of [Keys.Restrict] and [Keys.CheckTrust], [value.ErrAccountNotFound],
 // [value.ErrKeyLimit], [value.ErrKeyIDTaken], or [value.ErrKeyAlreadyRevoked].
 func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, actor record.Actor) (key Key, created bool, err error) {
-	if _, err = findAccount(ctx, k.db, accountID); err != nil {
+	if _, err = people.FindAccount(ctx, k.db, accountID); err != nil {
 		return Key{}, false, err
 	}
 	label, invalidLabel := value.CleanName("label", "Label", put.Label)

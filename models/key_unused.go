@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"portal/models/internal/db"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"slices"
@@ -170,7 +171,7 @@ func (k *Keys) UnusedLifetimes() []time.Duration {
 
 // UnusedLifetime returns the time without a use after which the account's keys are revoked; 0:
 // never.
-func (k *Keys) UnusedLifetime(account Account) time.Duration {
+func (k *Keys) UnusedLifetime(account people.Account) time.Duration {
 	if k.unusedLifetime == 0 || account.UnusedLifetime == 0 {
 		return max(account.UnusedLifetime, k.unusedLifetime)
 	}
@@ -189,10 +190,10 @@ func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+		if err := people.CheckOwner(ctx, tx, accountID, actor); err != nil {
 			return err
 		}
-		account, err := findAccount(ctx, tx, accountID)
+		account, err := people.FindAccount(ctx, tx, accountID)
 		if err != nil || k.UnusedLifetime(account) == after {
 			return err
 		}
@@ -312,7 +313,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, 
 	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return nil, err
 	}
-	account, err := findAccount(ctx, tx, accountID)
+	account, err := people.FindAccount(ctx, tx, accountID)
 	if err != nil {
 		return nil, err
 	}
@@ -414,7 +415,7 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 		if err != nil {
 			return err
 		}
-		account, err := findAccount(ctx, tx, accountID)
+		account, err := people.FindAccount(ctx, tx, accountID)
 		if err != nil {
 			return noAccount(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -89,7 +90,7 @@ func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
 		f.inRealTime()
 		f.Store = f.open(t, models.Options{Mail: true})
 		c := f.customer(t)
-		creator := f.member(t, c, models.RoleMember)
+		creator := f.member(t, c, people.RoleMember)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{Mail: true})}
 		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 90*value.Day, c.actor))
 		unused, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, record.UserActor(creator.ID, ""))
@@ -210,7 +211,7 @@ func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
 		f.inRealTime()
 		f.Store = f.open(t, models.Options{Mail: true})
 		c := f.customer(t)
-		creator := f.member(t, c, models.RoleMember)
+		creator := f.member(t, c, people.RoleMember)
 		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.actor))
 		key, _ := f.generate(t, c, models.NewKey{Label: "unused", FormID: uuid.New()}, record.UserActor(creator.ID, ""))
 		f.unusedMails(t)
@@ -298,7 +299,7 @@ func TestUnusedLifetimeOfAnAccount(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.inRealTime()
 		c := f.customer(t)
-		member := f.member(t, c, models.RoleMember)
+		member := f.member(t, c, people.RoleMember)
 		store := f.open(t, models.Options{KeyUnusedLifetime: 120 * value.Day})
 		if got, want := store.Keys.UnusedLifetimes(), []time.Duration{30 * value.Day, 90 * value.Day, 120 * value.Day}; !slices.Equal(got, want) {
 			t.Errorf("choices %v, want %v", got, want)

@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -61,7 +62,7 @@ func TestPostgresOutage(t *testing.T) {
 		away("list", func(ctx context.Context) error { return errOf(f.Keys.Active(ctx, c.ID)) })
 		away("revoke", func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)) })
 		away("sign in", func(ctx context.Context) error {
-			return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.7"}))
+			return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, people.Client{Address: "203.0.113.7"}))
 		})
 		away("session", func(ctx context.Context) error { return errOf(f.Sessions.Find(ctx, token, browser)) })
 		away("ping", f.Ping)

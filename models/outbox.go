@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"portal/models/internal/db"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"time"
@@ -96,13 +97,13 @@ func (o *Outbox) claimNext(ctx context.Context, tx db.Tx) (mail record.Mail, tok
 			mail.Recipient = "" // the endpoint was removed
 		}
 	case record.MailPasswordForgotten:
-		mail.Recipient, token, err = createPasswordResetLink(ctx, tx, mail)
+		mail.Recipient, token, err = people.CreatePasswordResetLink(ctx, tx, mail)
 	case record.MailEmailConfirmation:
-		if token, err = createEmailChangeLink(ctx, tx, mail); token == "" {
+		if token, err = people.CreateEmailChangeLink(ctx, tx, mail); token == "" {
 			mail.Recipient = ""
 		}
 	case record.ActionInvitationCreated:
-		if token, err = createInvitationLink(ctx, tx, &mail); token == "" {
+		if token, err = people.CreateInvitationLink(ctx, tx, &mail); token == "" {
 			mail.Recipient = ""
 		}
 	case record.MailKeysExpiring:
@@ -217,7 +218,7 @@ func readKeys(ctx context.Context, query *bun.SelectQuery, mail record.Mail) (ke
 	err = query.Model(&keys).Where("api_key.account_id = ?", mail.AccountID).
 		Where("EXISTS (SELECT 1 FROM users AS u WHERE u.account_id = api_key.account_id AND u.email = ? AND "+
 			"u.disabled_at IS NULL AND u.removed_at IS NULL AND (u.role = ? OR u.id = api_key.created_by))",
-			mail.Recipient, RoleOwner).Scan(ctx)
+			mail.Recipient, people.RoleOwner).Scan(ctx)
 	return keys, err
 }
 

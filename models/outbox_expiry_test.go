@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -34,8 +35,8 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		ctx, c := t.Context(), f.customer(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{Mail: true})}
-		creator := f.member(t, c, models.RoleMember)
-		f.member(t, c, models.RoleMember)
+		creator := f.member(t, c, people.RoleMember)
+		f.member(t, c, people.RoleMember)
 		start := f.clock.Now()
 		generate := func(label string, life time.Duration, by record.Actor) models.Key {
 			n := restricted(models.Restrictions{ExpiresAt: f.in(life)})
@@ -102,7 +103,7 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 		f.inRealTime()
 		f.Store = f.open(t, models.Options{Mail: true})
 		ctx, c := t.Context(), f.customer(t)
-		creator := f.member(t, c, models.RoleMember)
+		creator := f.member(t, c, people.RoleMember)
 		generate := func(by record.Actor) {
 			f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(7*value.Day + time.Minute)}), by)
 			f.clock.Advance(time.Minute)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -16,7 +17,7 @@ import (
 func (f *fixture) resetToken(t *testing.T, email string) string {
 	t.Helper()
 	store := f.open(t, models.Options{Mail: true})
-	must(t, store.Credentials.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
+	must(t, store.Credentials.RequestPasswordReset(t.Context(), email, people.Client{Address: "203.0.113.7"}))
 	mail, token, err := store.Outbox.Claim(t.Context())
 	must(t, err)
 	must(t, store.Outbox.Sent(t.Context(), mail))
@@ -30,7 +31,7 @@ func TestRequestsForAPasswordResetAreLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{Mail: true, SignInLimit: 4})
 		c := f.customer(t)
-		request := func(email string, client models.Client) error {
+		request := func(email string, client people.Client) error {
 			return f.Credentials.RequestPasswordReset(t.Context(), email, client)
 		}
 		for range 4 {
@@ -61,7 +62,7 @@ func TestRequestsForAPasswordResetAreLimited(t *testing.T) {
 func TestMailIsQueuedWithItsChangeOrNotAtAll(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		f.member(t, c, models.RoleMember)
+		f.member(t, c, people.RoleMember)
 		f.key(t, c) // queues nothing, because no mail can be sent
 		f.Store = f.open(t, models.Options{Mail: true})
 		f.key(t, c)
@@ -159,7 +160,7 @@ func TestTwoInstancesClaimDifferentMails(t *testing.T) {
 func TestPasswordResetLinkEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		use := func(token string) error {
-			return errOf(f.Credentials.UsePasswordReset(t.Context(), token, "four words of another kind", models.Client{}))
+			return errOf(f.Credentials.UsePasswordReset(t.Context(), token, "four words of another kind", people.Client{}))
 		}
 		c := f.customer(t)
 		late := f.resetToken(t, c.user.Email)
@@ -168,14 +169,14 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 		f.clock.Advance(time.Second)
 		checkError(t, "after 30 minutes", use(late), value.ErrMailLinkInvalid)
 
-		for name, end := range map[string]func(customer, models.Session) error{
-			"after a change of password": func(c customer, session models.Session) error {
+		for name, end := range map[string]func(customer, people.Session) error{
+			"after a change of password": func(c customer, session people.Session) error {
 				return errOf(f.Credentials.ChangePassword(t.Context(), session, password, "five words of another kind", c.actor))
 			},
-			"after a change of email": func(c customer, session models.Session) error {
+			"after a change of email": func(c customer, session people.Session) error {
 				return f.changeEmail(t, session, c, newEmail())
 			},
-			"after the account was disabled": func(c customer, _ models.Session) error {
+			"after the account was disabled": func(c customer, _ people.Session) error {
 				return f.Accounts.SetDisabled(t.Context(), c.ID, true, record.Operator())
 			},
 		} {
@@ -209,8 +210,8 @@ func TestChangeOfAFactorIsReportedToItsUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		f.Store = f.open(t, models.Options{Mail: true})
-		session := models.Session{AccountID: c.ID, UserID: c.user.ID}
-		passkey := models.Passkey{CredentialID: c.user.ID[:], Credential: "{}", Name: "Phone"}
+		session := people.Session{AccountID: c.ID, UserID: c.user.ID}
+		passkey := people.Passkey{CredentialID: c.user.ID[:], Credential: "{}", Name: "Phone"}
 		must(t, f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor))
 		mail, _, err := f.Outbox.Claim(t.Context())
 		if err != nil || mail.Kind != record.ActionPasskeyAdded || mail.Recipient != c.user.Email {
@@ -236,7 +237,7 @@ func TestMailsToOneAddressAreLimited(t *testing.T) {
 		mails(10, "of one kind")
 		signIn := func(address, agent string) {
 			t.Helper()
-			must(t, errOf(f.SignIn.Start(t.Context(), c.user, models.Client{Address: address, UserAgent: agent})))
+			must(t, errOf(f.SignIn.Start(t.Context(), c.user, people.Client{Address: address, UserAgent: agent})))
 		}
 		for range 3 {
 			signIn("203.0.113.1", "Firefox")
@@ -245,7 +246,7 @@ func TestMailsToOneAddressAreLimited(t *testing.T) {
 		signIn("203.0.113.2", "Firefox")
 		signIn("203.0.113.1", "Chrome")
 		mails(2, "about sign-ins from elsewhere")
-		known := models.Client{Address: "203.0.113.3", UserAgent: "Firefox", Device: models.NewDevice(c.user)}
+		known := people.Client{Address: "203.0.113.3", UserAgent: "Firefox", Device: people.NewDevice(c.user)}
 		must(t, errOf(f.SignIn.Start(t.Context(), c.user, known)))
 		mails(0, "about a sign-in in a known browser")
 		for i := range 12 {

@@ -8,17 +8,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // passkey adds a passkey to the user of a session and returns it as stored.
-func (f *fixture) passkey(t *testing.T, session models.Session, actor record.Actor) models.Passkey {
+func (f *fixture) passkey(t *testing.T, session people.Session, actor record.Actor) people.Passkey {
 	t.Helper()
 	id := []byte(uuid.NewString())
-	must(t, f.Credentials.AddPasskey(t.Context(), session, models.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
+	must(t, f.Credentials.AddPasskey(t.Context(), session, people.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
 	return modelstest.Value(f.Credentials.FindPasskey(t.Context(), id))(t)
 }
 
@@ -41,7 +41,7 @@ func TestPasskeySignsIn(t *testing.T) {
 			t.Errorf("%d answers to one challenge were accepted: %v", done, errs)
 		}
 		checkError(t, "another account's", f.Credentials.RemovePasskey(ctx, foreign, passkey.ID, other.actor), value.ErrPasskeyNotFound)
-		taken := f.Credentials.AddPasskey(ctx, foreign, models.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
+		taken := f.Credentials.AddPasskey(ctx, foreign, people.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
 		checkError(t, "another user's passkey", taken, value.ErrPasskeyTaken)
 
 		f.owner(t, c)
@@ -55,7 +55,7 @@ func TestPasskeySignsIn(t *testing.T) {
 				t.Errorf("%s: recorded %+v", action, recorded)
 			}
 		}
-		f.clock.Advance(3 * models.ChallengeLife)
+		f.clock.Advance(3 * people.ChallengeLife)
 		must(t, f.Erasures.Purge(ctx))
 		f.checkCount(t, 0, "SELECT count(*) FROM used_challenges")
 	})
@@ -67,7 +67,7 @@ func TestLastRequiredFactorIsNotRemoved(t *testing.T) {
 		session := f.signedIn(t, c)
 		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
 		must(t, f.Accounts.RequireSecondFactor(ctx, c.ID, true, c.actor))
-		passkeys := []models.Passkey{first, second}
+		passkeys := []people.Passkey{first, second}
 		done, errs := atOnce(len(passkeys), func(i int) error {
 			return f.Credentials.RemovePasskey(ctx, session, passkeys[i].ID, c.actor)
 		})
@@ -89,7 +89,7 @@ func TestUserHasTenPasskeys(t *testing.T) {
 		c := f.customer(t)
 		session := f.signedIn(t, c)
 		done, errs := atOnce(12, func(i int) error {
-			passkey := models.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
+			passkey := people.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
 			return f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
 		})
 		if done != value.MaxPasskeys {
@@ -119,7 +119,7 @@ func TestSecondFactorIsRequired(t *testing.T) {
 		member, token := f.newMember(t, owner)
 		checkError(t, "by a member", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, member.actor), value.ErrNotOwner)
 		checkError(t, "by another account's owner", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, f.customer(t).actor), value.ErrNotOwner)
-		due := func(want bool) models.Session {
+		due := func(want bool) people.Session {
 			t.Helper()
 			session, err := f.Sessions.Find(ctx, token, browser)
 			if err != nil || session.FactorDue != want {
@@ -194,7 +194,7 @@ func TestConcurrentConnectionsOfOneIdentity(t *testing.T) {
 		session := f.signedIn(t, c)
 		subjects := []string{"ada", "ada", "eve", "eve"}
 		_, errs := atOnce(len(subjects), func(i int) error {
-			identity := models.Identity{Issuer: "https://a.example", Subject: subjects[i]}
+			identity := people.Identity{Issuer: "https://a.example", Subject: subjects[i]}
 			return f.Credentials.ConnectIdentity(t.Context(), session, identity, "Example", c.actor)
 		})
 		taken := 0

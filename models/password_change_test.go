@@ -7,6 +7,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -152,7 +153,7 @@ func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 // link has begun.
 func (f *fixture) newMember(t *testing.T, c customer) (member customer, token string) {
 	t.Helper()
-	user := f.member(t, c, models.RoleMember)
+	user := f.member(t, c, people.RoleMember)
 	signedIn := modelstest.Value(f.SignIn.UseLink(t.Context(), f.link(t, c, user), browser))(t)
 	return customer{Account: c.Account, user: user, actor: record.UserActor(user.ID, "203.0.113.8")}, signedIn.Token
 }

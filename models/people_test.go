@@ -12,21 +12,22 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // member adds a user without a password to the customer's account.
-func (f *fixture) member(t *testing.T, c customer, role models.Role) models.User {
+func (f *fixture) member(t *testing.T, c customer, role people.Role) people.User {
 	t.Helper()
-	user := modelstest.Value(f.People.Add(t.Context(), c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: role}, record.Operator()))(t)
+	user := modelstest.Value(f.People.Add(t.Context(), c.ID, people.NewUser{Email: uuid.NewString() + "@example.com", Role: role}, record.Operator()))(t)
 	return user
 }
 
 // owner adds an owner with [password].
-func (f *fixture) owner(t *testing.T, c customer) models.User {
+func (f *fixture) owner(t *testing.T, c customer) people.User {
 	t.Helper()
-	user := f.member(t, c, models.RoleOwner)
+	user := f.member(t, c, people.RoleOwner)
 	f.exec(t, "UPDATE users SET password_hash = ? WHERE id = ?", cheapHash(password), user.ID)
 	return user
 }
@@ -41,8 +42,8 @@ func actionsOf(activities []record.Activity) (actions []record.Action) {
 func TestUsersAreAddedAndListed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		added, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: " Bob@example.com ", Password: password, Role: models.RoleMember}, record.Operator())
-		if err != nil || added.Email != "Bob@example.com" || added.Role != models.RoleMember || added.AccountID != c.ID {
+		added, err := f.People.Add(t.Context(), c.ID, people.NewUser{Email: " Bob@example.com ", Password: password, Role: people.RoleMember}, record.Operator())
+		if err != nil || added.Email != "Bob@example.com" || added.Role != people.RoleMember || added.AccountID != c.ID {
 			t.Fatalf("%+v, %v", added, err)
 		}
 		signIn(t, f.Store, "bob@example.com", password, address(1), nil)
@@ -50,7 +51,7 @@ func TestUsersAreAddedAndListed(t *testing.T) {
 		if len(users.Items) != 1 || users.Next != c.user.ID {
 			t.Fatalf("%+v", users)
 		}
-		if first := users.Items[0]; first.ID != c.user.ID || first.Role != models.RoleOwner {
+		if first := users.Items[0]; first.ID != c.user.ID || first.Role != people.RoleOwner {
 			t.Errorf("%+v", first)
 		}
 		users, err = f.People.List(t.Context(), c.ID, value.Page{After: c.user.ID, Limit: 1})
@@ -61,14 +62,14 @@ func TestUsersAreAddedAndListed(t *testing.T) {
 			t.Errorf("activities %v", actions)
 		}
 		for _, email := range []string{"BOB@example.com", other.user.Email} {
-			_, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: email, Role: models.RoleMember}, record.Operator())
+			_, err := f.People.Add(t.Context(), c.ID, people.NewUser{Email: email, Role: people.RoleMember}, record.Operator())
 			checkError(t, email, err, value.ErrEmailTaken)
 		}
-		checkError(t, "no account", errOf(f.People.Add(t.Context(), newID(), models.NewUser{Email: "eve@example.com", Role: models.RoleMember}, record.Operator())), value.ErrAccountNotFound)
-		for field, n := range map[string]models.NewUser{
-			"email":    {Email: "eve", Role: models.RoleMember},
+		checkError(t, "no account", errOf(f.People.Add(t.Context(), newID(), people.NewUser{Email: "eve@example.com", Role: people.RoleMember}, record.Operator())), value.ErrAccountNotFound)
+		for field, n := range map[string]people.NewUser{
+			"email":    {Email: "eve", Role: people.RoleMember},
 			"role":     {Email: "eve@example.com", Role: "admin"},
-			"password": {Email: "eve@example.com", Role: models.RoleMember, Password: "short"},
+			"password": {Email: "eve@example.com", Role: people.RoleMember, Password: "short"},
 		} {
 			checkInvalid(t, field, errOf(f.People.Add(t.Context(), c.ID, n, record.Operator())), field)
 		}
@@ -77,7 +78,7 @@ func TestUsersAreAddedAndListed(t *testing.T) {
 
 func TestUserWithoutAPasswordIsRefusedLikeAWrongPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		user := f.member(t, f.customer(t), models.RoleMember)
+		user := f.member(t, f.customer(t), people.RoleMember)
 		for _, guess := range []string{"", password, user.PasswordHash, strings.Repeat("\x00", 32)} {
 			signIn(t, f.Store, user.Email, guess, address(1), value.ErrWrongCredentials)
 		}
@@ -109,14 +110,14 @@ func TestRemovedUserIsSignedOutAndItsEmailIsFree(t *testing.T) {
 				t.Errorf("the removed user is not named: %+v", activity)
 			}
 		}
-		must(t, errOf(f.People.Add(t.Context(), other.ID, models.NewUser{Email: c.user.Email, Role: models.RoleMember}, record.Operator())))
+		must(t, errOf(f.People.Add(t.Context(), other.ID, people.NewUser{Email: c.user.Email, Role: people.RoleMember}, record.Operator())))
 	})
 }
 
 func TestLastOwnerCannotBeRemoved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		member := f.member(t, c, models.RoleMember)
+		member := f.member(t, c, people.RoleMember)
 		checkError(t, "beside a member", f.People.Remove(t.Context(), c.ID, c.user.ID, record.Operator()), value.ErrLastOwner)
 		must(t, f.People.Remove(t.Context(), c.ID, member.ID, record.Operator()))
 		disabled := f.owner(t, c)
@@ -143,22 +144,22 @@ func TestLastOwnerWhoCanSignInStays(t *testing.T) {
 		leave := map[string]func(s *models.Store, c customer) error{
 			"remove": func(s *models.Store, c customer) error { return s.People.Remove(ctx, c.ID, c.user.ID, c.actor) },
 			"make member": func(s *models.Store, c customer) error {
-				return errOf(s.People.SetRole(ctx, c.ID, c.user.ID, models.RoleMember, c.actor))
+				return errOf(s.People.SetRole(ctx, c.ID, c.user.ID, people.RoleMember, c.actor))
 			},
 		}
 		for name, leave := range leave {
 			c := f.customer(t)
-			other := f.member(t, c, models.RoleOwner)
+			other := f.member(t, c, people.RoleOwner)
 			f.link(t, c, other) // expires
 			checkError(t, name, leave(f.Store, c), value.ErrLastOwner)
 			checkError(t, "remove the other", f.People.Remove(ctx, c.ID, other.ID, c.actor), nil)
 		}
-		for name, way := range map[string]func(customer, models.User){
-			"password": func(_ customer, u models.User) { must(t, f.Credentials.ResetPassword(ctx, u.Email, newPassword)) },
-			"identity": func(_ customer, u models.User) {
-				must(t, errOf(f.SignIn.WithIdentity(ctx, models.Identity{Issuer: "https://a.example", Subject: u.Email, Email: u.Email, EmailVerified: true}, true, browser)))
+		for name, way := range map[string]func(customer, people.User){
+			"password": func(_ customer, u people.User) { must(t, f.Credentials.ResetPassword(ctx, u.Email, newPassword)) },
+			"identity": func(_ customer, u people.User) {
+				must(t, errOf(f.SignIn.WithIdentity(ctx, people.Identity{Issuer: "https://a.example", Subject: u.Email, Email: u.Email, EmailVerified: true}, true, browser)))
 			},
-			"passkey": func(c customer, u models.User) {
+			"passkey": func(c customer, u people.User) {
 				signedIn := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, u), browser))(t)
 				session := modelstest.Value(f.Sessions.Find(ctx, signedIn.Token, browser))(t)
 				f.passkey(t, session, record.UserActor(u.ID, ""))
@@ -166,10 +167,10 @@ func TestLastOwnerWhoCanSignInStays(t *testing.T) {
 		} {
 			for leaving, leave := range leave {
 				c, withPasskey := f.customer(t), f.customer(t)
-				other := f.member(t, c, models.RoleOwner)
+				other := f.member(t, c, people.RoleOwner)
 				session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, withPasskey), browser))(t)
 				f.passkey(t, session, withPasskey.actor)
-				beside := f.member(t, withPasskey, models.RoleOwner)
+				beside := f.member(t, withPasskey, people.RoleOwner)
 				way(c, other)
 				way(withPasskey, beside)
 				var want error
@@ -211,30 +212,30 @@ func TestDisabledUserIsSignedOutUntilTheNextSignIn(t *testing.T) {
 func TestRoleIsChanged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		member := f.member(t, c, models.RoleMember)
+		member := f.member(t, c, people.RoleMember)
 		must(t, f.Credentials.ResetPassword(t.Context(), member.Email, password))
 		if found, err := f.People.FindByEmail(t.Context(), " "+strings.ToUpper(member.Email)); err != nil || found.ID != member.ID {
 			t.Errorf("found %+v, %v", found, err)
 		}
 		checkError(t, "unknown", errOf(f.People.FindByEmail(t.Context(), "nobody@example.com")), value.ErrUserNotFound)
-		set := func(id uuid.UUID, role models.Role, actor record.Actor) error {
+		set := func(id uuid.UUID, role people.Role, actor record.Actor) error {
 			return errOf(f.People.SetRole(t.Context(), c.ID, id, role, actor))
 		}
-		checkError(t, "by the member", set(member.ID, models.RoleOwner, record.UserActor(member.ID, "")), value.ErrNotOwner)
-		checkError(t, "by another account's owner", set(member.ID, models.RoleOwner, other.actor), value.ErrNotOwner)
-		checkError(t, "of another account's user", set(other.user.ID, models.RoleMember, c.actor), value.ErrUserNotFound)
-		checkError(t, "of the last owner", set(c.user.ID, models.RoleMember, c.actor), value.ErrLastOwner)
+		checkError(t, "by the member", set(member.ID, people.RoleOwner, record.UserActor(member.ID, "")), value.ErrNotOwner)
+		checkError(t, "by another account's owner", set(member.ID, people.RoleOwner, other.actor), value.ErrNotOwner)
+		checkError(t, "of another account's user", set(other.user.ID, people.RoleMember, c.actor), value.ErrUserNotFound)
+		checkError(t, "of the last owner", set(c.user.ID, people.RoleMember, c.actor), value.ErrLastOwner)
 		checkInvalid(t, "unknown role", set(member.ID, "admin", c.actor), "role")
 		token := f.session(t, c)
 		for range 2 {
-			must(t, set(member.ID, models.RoleOwner, c.actor))
+			must(t, set(member.ID, people.RoleOwner, c.actor))
 		}
-		must(t, set(c.user.ID, models.RoleMember, c.actor))
+		must(t, set(c.user.ID, people.RoleMember, c.actor))
 		// The role is that of the time of the request.
-		if session, err := f.open(t, models.Options{}).Sessions.Find(t.Context(), token, browser); err != nil || session.Role != models.RoleMember {
+		if session, err := f.open(t, models.Options{}).Sessions.Find(t.Context(), token, browser); err != nil || session.Role != people.RoleMember {
 			t.Errorf("%+v, %v", session, err)
 		}
-		checkError(t, "by a former owner", set(c.user.ID, models.RoleOwner, c.actor), value.ErrNotOwner)
+		checkError(t, "by a former owner", set(c.user.ID, people.RoleOwner, c.actor), value.ErrNotOwner)
 		if got := actionsOf(f.activities(t, c))[:3]; got[0] != record.ActionUserMadeMember || got[1] != record.ActionUserMadeOwner || got[2] != record.ActionSignedIn {
 			t.Errorf("activities %v", got)
 		}
@@ -249,7 +250,7 @@ func TestTwoOwnersRemoveEachOther(t *testing.T) {
 				return s.People.Remove(t.Context(), c.ID, id, actor)
 			},
 			"make a member": func(s *models.Store, c customer, id uuid.UUID, actor record.Actor) error {
-				return errOf(s.People.SetRole(t.Context(), c.ID, id, models.RoleMember, actor))
+				return errOf(s.People.SetRole(t.Context(), c.ID, id, people.RoleMember, actor))
 			},
 		} {
 			stores := []*models.Store{f.Store, f.open(t, models.Options{})}
@@ -301,9 +302,9 @@ func TestKeysHaveTheUserWhoGeneratedThem(t *testing.T) {
 func TestRemovedUsersArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		removed, withKey := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
+		removed, withKey := f.member(t, c, people.RoleMember), f.member(t, c, people.RoleMember)
 		f.generate(t, c, form("kept"), record.UserActor(withKey.ID, ""))
-		for _, user := range []models.User{removed, withKey} {
+		for _, user := range []people.User{removed, withKey} {
 			must(t, f.People.Remove(t.Context(), c.ID, user.ID, c.actor))
 		}
 		users := func() int { return f.count(t, "SELECT count(*) FROM users WHERE account_id = ?", c.ID) }
@@ -337,7 +338,7 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 		}{
 			"by this release": {}, "as Firefox sends it": {shown, old(shown)}, "as Chromium sends it": {"ada@xn--bcher-kva.example", old("ada@xn--bcher-kva.example")},
 		} {
-			user, err := f.People.Add(ctx, c.ID, models.NewUser{Email: typed, Password: password, Role: models.RoleMember}, record.Operator())
+			user, err := f.People.Add(ctx, c.ID, people.NewUser{Email: typed, Password: password, Role: people.RoleMember}, record.Operator())
 			must(t, err)
 			if user.Email != "Ada@b\u00fccher.example" {
 				t.Errorf("stored as %q", user.Email)
@@ -346,7 +347,7 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				f.exec(t, "UPDATE users SET email = ?, email_hash = ? WHERE id = ?", stored.email, stored.hash, user.ID)
 			}
 			for _, email := range forms {
-				find := func(what string, found models.User, err error) {
+				find := func(what string, found people.User, err error) {
 					t.Helper()
 					if found.ID != user.ID || err != nil {
 						t.Errorf("%s: %s of %q: %v, %v", name, what, email, found.ID, err)
@@ -356,9 +357,9 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				find("the user", found, err)
 				found, err = f.Erasures.FindUser(ctx, email)
 				find("the user to erase", found, err)
-				found, err = f.SignIn.VerifyPassword(ctx, email, password, models.Client{Address: address(1)})
+				found, err = f.SignIn.VerifyPassword(ctx, email, password, people.Client{Address: address(1)})
 				find("the user who signs in", found, err)
-				identity := models.Identity{Issuer: "https://a.example", Subject: email + name, Email: email, EmailVerified: true}
+				identity := people.Identity{Issuer: "https://a.example", Subject: email + name, Email: email, EmailVerified: true}
 				in, err := f.SignIn.WithIdentity(ctx, identity, true, browser)
 				find("the user of an identity", in.User, err)
 				f.exec(t, "DELETE FROM identities")
@@ -371,19 +372,19 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				f.exec(t, "DELETE FROM sign_in_failures")
 				f.exec(t, "DELETE FROM outbox")
 
-				same := models.NewUser{Email: email, Role: models.RoleMember}
+				same := people.NewUser{Email: email, Role: people.RoleMember}
 				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, record.Operator())), value.ErrEmailTaken)
-				checkError(t, name+": another account", errOf(f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: email, Password: password})), value.ErrEmailTaken)
+				checkError(t, name+": another account", errOf(f.Accounts.Create(ctx, people.NewAccount{Name: "Acme", Email: email, Password: password})), value.ErrEmailTaken)
 				checkError(t, name+": another's new email", f.Credentials.ChangeEmail(ctx, c.user.Email, email), value.ErrEmailTaken)
-				_, _, err = f.Invitations.Create(ctx, f.customer(t).ID, email, models.RoleMember, record.Operator())
+				_, _, err = f.Invitations.Create(ctx, f.customer(t).ID, email, people.RoleMember, record.Operator())
 				checkError(t, name+": invited", err, value.ErrEmailTaken)
 			}
 			for i := range 10 {
-				wrong := models.Client{Address: address(10 + i)}
+				wrong := people.Client{Address: address(10 + i)}
 				checkError(t, name+": a wrong password", errOf(f.SignIn.VerifyPassword(ctx, forms[i%len(forms)], "not the password", wrong)), value.ErrWrongCredentials)
 			}
 			for _, email := range forms {
-				_, err := f.SignIn.VerifyPassword(ctx, email, password, models.Client{Address: address(30)})
+				_, err := f.SignIn.VerifyPassword(ctx, email, password, people.Client{Address: address(30)})
 				if _, limited := errors.AsType[*value.SignInLimitError](err); !limited {
 					t.Errorf("%s: %q after ten wrong passwords: %v", name, email, err)
 				}
@@ -396,13 +397,13 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 			}
 			f.exec(t, "DELETE FROM sign_in_failures")
 		}
-		_, _, err := f.Invitations.Create(ctx, c.ID, forms[2], models.RoleMember, record.Operator())
+		_, _, err := f.Invitations.Create(ctx, c.ID, forms[2], people.RoleMember, record.Operator())
 		must(t, err)
 		pending, err := f.Invitations.Pending(ctx, c.ID)
 		if err != nil || len(pending) != 1 || pending[0].Email != "ADA@b\u00fccher.example" {
 			t.Errorf("invited %+v, %v", pending, err)
 		}
-		_, _, err = f.Invitations.Create(ctx, c.ID, forms[0], models.RoleMember, record.Operator())
+		_, _, err = f.Invitations.Create(ctx, c.ID, forms[0], people.RoleMember, record.Operator())
 		checkError(t, "invited again", err, value.ErrEmailInvited)
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
@@ -230,30 +231,30 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	page := value.Page{Limit: 10}
 	token := f.session(t, c)
 	f.clock.Advance(10 * time.Minute)
-	session := modelstest.Value(s.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.9"}))(t)
-	user := modelstest.Value(s.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.9"}))(t)
-	must(t, errOf(s.SignIn.Start(ctx, user, models.Client{})))
+	session := modelstest.Value(s.Sessions.Find(ctx, token, people.Client{Address: "203.0.113.9"}))(t)
+	user := modelstest.Value(s.SignIn.VerifyPassword(ctx, c.user.Email, password, people.Client{Address: "203.0.113.9"}))(t)
+	must(t, errOf(s.SignIn.Start(ctx, user, people.Client{})))
 	s.Agents.Used(c.ID, agent.ID, key.ID)
 	must(t, errOf(s.Agents.UsedBy(ctx, c.ID, key.ID)))
 	must(t, s.Sessions.Flush(ctx))
 	must(t, s.Agents.Flush(ctx))
-	invited := modelstest.Value(s.People.Add(ctx, c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: models.RoleMember}, c.actor))(t)
+	invited := modelstest.Value(s.People.Add(ctx, c.ID, people.NewUser{Email: uuid.NewString() + "@example.com", Role: people.RoleMember}, c.actor))(t)
 	link := modelstest.Value(s.SignIn.CreateLink(ctx, c.ID, invited.ID, c.actor))(t)
 	must(t, errOf(s.SignIn.LinkUser(ctx, link.Token)))
-	modelstest.Value(s.SignIn.UseLink(ctx, link.Token, models.Client{}))(t)
-	must(t, errOf(s.SignIn.CreateLinkFor(ctx, c.ID, models.NewUser{Email: newEmail(), Role: models.RoleMember}, c.actor)))
-	invitation, _, err := s.Invitations.Create(ctx, c.ID, newEmail(), models.RoleMember, c.actor)
+	modelstest.Value(s.SignIn.UseLink(ctx, link.Token, people.Client{}))(t)
+	must(t, errOf(s.SignIn.CreateLinkFor(ctx, c.ID, people.NewUser{Email: newEmail(), Role: people.RoleMember}, c.actor)))
+	invitation, _, err := s.Invitations.Create(ctx, c.ID, newEmail(), people.RoleMember, c.actor)
 	must(t, err)
-	_, invitationToken, err := s.Invitations.Create(ctx, c.ID, newEmail(), models.RoleOwner, c.actor)
+	_, invitationToken, err := s.Invitations.Create(ctx, c.ID, newEmail(), people.RoleOwner, c.actor)
 	must(t, err)
 	must(t, accept(ctx, s, invitationToken, password))
-	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, models.RoleOwner, c.actor)))
-	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, models.RoleMember, c.actor)))
+	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, people.RoleOwner, c.actor)))
+	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, people.RoleMember, c.actor)))
 	_, _, err = s.Agents.Put(ctx, c.ID, agent.ID, "Renamed", nil, c.actor)
 	must(t, err)
 	_, _, err = s.Agents.Put(ctx, c.ID, uuid.New(), "Front desk", nil, c.actor)
 	must(t, err)
-	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
+	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, people.Client{Address: "203.0.113.9"}))
 	must(t, s.Credentials.RequestEmailChange(ctx, session, password, newEmail(), c.actor))
 	must(t, s.Outbox.WarnOfExpiry(ctx))
 	must(t, s.Keys.SetUnusedLifetime(ctx, c.ID, 90*value.Day, c.actor))
@@ -269,7 +270,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		}
 		if mail.Kind == record.MailPasswordForgotten {
 			must(t, errOf(s.Credentials.PasswordResetUser(ctx, token)))
-			must(t, errOf(s.Credentials.UsePasswordReset(ctx, token, "four words of another kind", models.Client{})))
+			must(t, errOf(s.Credentials.UsePasswordReset(ctx, token, "four words of another kind", people.Client{})))
 		}
 	}
 	must(t, errOf(s.Outbox.Waiting(ctx)))

@@ -7,17 +7,18 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // joined is an email of a user who joined the customer's account by a link, with the token of the
 // session. The link is that of the mail, or the one on the page, which proves nothing.
-func (f *fixture) joined(t *testing.T, c customer, byMail bool) (email string, in models.SignedIn) {
+func (f *fixture) joined(t *testing.T, c customer, byMail bool) (email string, in people.SignedIn) {
 	t.Helper()
 	email = newEmail()
 	f.exec(t, "DELETE FROM outbox")
-	_, token := f.invite(t, c, email, models.RoleOwner)
+	_, token := f.invite(t, c, email, people.RoleOwner)
 	mail, mailed := f.mailedToken(t)
 	must(t, f.Outbox.Sent(t.Context(), mail))
 	if byMail {
@@ -28,8 +29,8 @@ func (f *fixture) joined(t *testing.T, c customer, byMail bool) (email string, i
 	return email, in
 }
 
-func identityOf(email string) models.Identity {
-	return models.Identity{Issuer: "https://a.example", Subject: email, Email: email, EmailVerified: true}
+func identityOf(email string) people.Identity {
+	return people.Identity{Issuer: "https://a.example", Subject: email, Email: email, EmailVerified: true}
 }
 
 // usesReset sets a new password with a mailed link.
@@ -62,7 +63,7 @@ func TestOnlyAProvenEmailIsTrusted(t *testing.T) {
 		session := f.find(t, in.Token)
 		f.exec(t, "DELETE FROM outbox")
 		confirmed := newEmail()
-		must(t, f.changeEmail(t, session, customer{actor: c.actor, user: models.User{Email: former}}, confirmed))
+		must(t, f.changeEmail(t, session, customer{actor: c.actor, user: people.User{Email: former}}, confirmed))
 		must(t, trusted(confirmed))
 
 		changed, _ := f.joined(t, c, false)
@@ -109,14 +110,14 @@ func TestUnprovenEmailBlocksNoMailedInvitation(t *testing.T) {
 		email, in := f.joined(t, squatted, false)
 		proven, _ := f.joined(t, squatted, true)
 		invite := func(store *models.Store, email string) error {
-			_, _, err := store.Invitations.Create(ctx, c.ID, email, models.RoleMember, c.actor)
+			_, _, err := store.Invitations.Create(ctx, c.ID, email, people.RoleMember, c.actor)
 			return err
 		}
 		checkError(t, "a proven email", invite(f.Store, proven), value.ErrEmailTaken)
 		checkError(t, "no mail is sent", invite(plain, email), value.ErrEmailTaken)
 
 		f.exec(t, "DELETE FROM outbox")
-		_, shown := f.invite(t, c, email, models.RoleMember)
+		_, shown := f.invite(t, c, email, people.RoleMember)
 		_, mailed := f.mailedToken(t)
 		checkError(t, "the link on the page", accept(ctx, f.Store, shown, password), value.ErrEmailTaken)
 		must(t, accept(ctx, f.Store, mailed, newPassword))
@@ -131,7 +132,7 @@ func TestUnprovenEmailBlocksNoMailedInvitation(t *testing.T) {
 		// The earlier user keeps the session, the password and the role, with another
 		// email.
 		earlier := f.find(t, in.Token)
-		if !strings.HasSuffix(earlier.Email, "@unproven.invalid") || earlier.Role != models.RoleOwner {
+		if !strings.HasSuffix(earlier.Email, "@unproven.invalid") || earlier.Role != people.RoleOwner {
 			t.Errorf("%+v", earlier)
 		}
 		signIn(t, f.Store, earlier.Email, password, address(2), nil)
@@ -171,16 +172,16 @@ func TestUnprovenEmailClosesNoDoor(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true, RolesFrom: claimsIssuer})
 		for name, give := range map[string]func(c customer, email string) error{
 			"a user who is added": func(c customer, email string) error {
-				return errOf(f.People.Add(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, record.Operator()))
+				return errOf(f.People.Add(ctx, c.ID, people.NewUser{Email: email, Role: people.RoleMember}, record.Operator()))
 			},
 			"a sign-in link": func(c customer, email string) error {
-				return errOf(f.SignIn.CreateLinkFor(ctx, c.ID, models.NewUser{Email: email, Role: models.RoleMember}, record.Operator()))
+				return errOf(f.SignIn.CreateLinkFor(ctx, c.ID, people.NewUser{Email: email, Role: people.RoleMember}, record.Operator()))
 			},
 			"a sign-in with claims": func(c customer, email string) error {
-				return errOf(f.SignIn.WithClaims(ctx, claimedBy(c, email, models.RoleMember), false, browser))
+				return errOf(f.SignIn.WithClaims(ctx, claimedBy(c, email, people.RoleMember), false, browser))
 			},
 			"a new account": func(_ customer, email string) error {
-				return errOf(f.Accounts.Create(ctx, models.NewAccount{Name: "New", Email: email, Password: password}))
+				return errOf(f.Accounts.Create(ctx, people.NewAccount{Name: "New", Email: email, Password: password}))
 			},
 			"a new email": func(c customer, email string) error { return f.Credentials.ChangeEmail(ctx, c.user.Email, email) },
 		} {
@@ -216,12 +217,12 @@ func TestUnprovenEmailDoesNotKeepFromJoiningAtTheProvider(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, squatted := t.Context(), f.customer(t)
 		f.Store = f.open(t, models.Options{Mail: true})
-		join := func(trustEmail, verified bool, of func(email string) string) (models.User, error) {
+		join := func(trustEmail, verified bool, of func(email string) string) (people.User, error) {
 			email, _ := f.joined(t, squatted, false)
 			c := f.customer(t)
-			_, token, err := f.Invitations.Create(ctx, c.ID, email, models.RoleMember, c.actor)
+			_, token, err := f.Invitations.Create(ctx, c.ID, email, people.RoleMember, c.actor)
 			must(t, err)
-			found := models.Identity{Issuer: claimsIssuer, Subject: email, Email: of(email), EmailVerified: verified}
+			found := people.Identity{Issuer: claimsIssuer, Subject: email, Email: of(email), EmailVerified: verified}
 			signedIn, err := f.Invitations.AcceptWithIdentity(ctx, token, found, trustEmail, browser)
 			return signedIn.User, err
 		}

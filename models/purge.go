@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"portal/models/internal/db"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"time"
@@ -53,13 +54,13 @@ func (e *Erasures) Purge(ctx context.Context) error {
 		{"used_tokens", "token_hash", "expires_at < ?", []any{now.Add(-usedTokenSlack)}},
 		{"exchanges", "id", "id < ? AND at < ?", []any{value.LowestID(now.Add(-exchangesKept)), now.Add(-exchangesKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
-		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
+		{"sign_in_failures", "id", "at < ?", []any{now.Add(-people.SignInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},
 		{"invitations", "id", "expires_at < ?", []any{now}},
 		{"recent_mails", "id", "at < ?", []any{now.Add(-record.RecentMailWindow)}},
 		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
 		{"used_challenges", "challenge_hash", "expires_at < ?", []any{now}},
-		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-totpSetup)}},
+		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-people.TOTPSetup)}},
 		{"calls", "id", "started_at < ? AND ended_at IS NOT NULL", []any{now.Add(-CallsKept)}},
 		{"call_totals", "subject_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
 		{"limit_notices", "subject_id, month, percent", "month < ?", []any{now.Add(-limitNoticesKept)}},

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -92,7 +93,7 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 			"generate":     func() error { _, _, err := f.Keys.Generate(ctx, c.ID, form("x"), c.actor); return err },
 			"create agent": func() error { return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
 			"remove agent": func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
-			"sign in":      func() error { return errOf(f.SignIn.Start(ctx, c.user, models.Client{})) },
+			"sign in":      func() error { return errOf(f.SignIn.Start(ctx, c.user, people.Client{})) },
 			"sign out":     func() error { return f.Sessions.End(ctx, c.ID, session.ID, c.actor) },
 		} {
 			if err := do(); err == nil || errors.Is(err, value.ErrUnavailable) {

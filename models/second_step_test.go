@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
@@ -120,12 +121,12 @@ func TestSecondStepIsDueAfterAPasswordOnly(t *testing.T) {
 		passkey := f.passkey(t, f.signedIn(t, c), c.actor)
 		passkey.SignCount++
 		f.twoSteps(t, c)
-		identity := models.Identity{Issuer: "https://a.example", Subject: "ada"}
+		identity := people.Identity{Issuer: "https://a.example", Subject: "ada"}
 		must(t, f.Credentials.ConnectIdentity(ctx, f.find(t, f.linkSession(t, c)), identity, "Acme ID", c.actor))
-		for name, signIn := range map[string]func() (models.SignedIn, error){
-			"link":     func() (models.SignedIn, error) { return f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser) },
-			"passkey":  func() (models.SignedIn, error) { return f.SignIn.WithPasskey(ctx, passkey, "challenge", browser) },
-			"identity": func() (models.SignedIn, error) { return f.SignIn.WithIdentity(ctx, identity, false, browser) },
+		for name, signIn := range map[string]func() (people.SignedIn, error){
+			"link":     func() (people.SignedIn, error) { return f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser) },
+			"passkey":  func() (people.SignedIn, error) { return f.SignIn.WithPasskey(ctx, passkey, "challenge", browser) },
+			"identity": func() (people.SignedIn, error) { return f.SignIn.WithIdentity(ctx, identity, false, browser) },
 		} {
 			if signedIn, err := signIn(); err != nil || signedIn.Pending {
 				t.Errorf("%s: pending %t, %v", name, signedIn.Pending, err)
@@ -175,7 +176,7 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		pending := []string{f.firstStep(t, c), f.firstStep(t, c)}
 		guess := func(i int, code string) error {
-			client := models.Client{Address: fmt.Sprintf("198.51.100.%d", i)}
+			client := people.Client{Address: fmt.Sprintf("198.51.100.%d", i)}
 			for {
 				err := errOf(stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, client))
 				// A busy machine: the guesses wait for each other.
@@ -286,7 +287,7 @@ func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
 func TestWrongCodesWarnTheUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		f.member(t, c, models.RoleOwner)
+		f.member(t, c, people.RoleOwner)
 		a, _ := f.twoSteps(t, c)
 		f.Store = f.open(t, models.Options{Mail: true})
 		guess := func(times int) {

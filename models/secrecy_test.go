@@ -14,6 +14,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/webhook"
 )
@@ -41,20 +42,20 @@ func (f *fixture) live(t *testing.T) secrets {
 	t.Helper()
 	ctx := t.Context()
 	s := secrets{"password": "Tr0ub4dor & three", "wrong password": "a password of elsewhere"}
-	account := modelstest.Value(f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]}))(t)
-	user := modelstest.Value(f.SignIn.VerifyPassword(ctx, "ada@example.com", s["password"], models.Client{Address: "203.0.113.7"}))(t)
+	account := modelstest.Value(f.Accounts.Create(ctx, people.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]}))(t)
+	user := modelstest.Value(f.SignIn.VerifyPassword(ctx, "ada@example.com", s["password"], people.Client{Address: "203.0.113.7"}))(t)
 	// Users sometimes type a password into the email field.
 	for _, email := range []string{"ada@example.com", s["wrong password"]} {
-		if _, err := f.SignIn.VerifyPassword(ctx, email, s["wrong password"], models.Client{Address: "203.0.113.7"}); err == nil {
+		if _, err := f.SignIn.VerifyPassword(ctx, email, s["wrong password"], people.Client{Address: "203.0.113.7"}); err == nil {
 			t.Fatal("signed in")
 		}
 	}
-	token := modelstest.Value(f.SignIn.Start(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"}))(t).Token
+	token := modelstest.Value(f.SignIn.Start(ctx, user, people.Client{Address: "203.0.113.7", UserAgent: "Firefox"}))(t).Token
 	s["session token"] = token
-	must(t, errOf(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})))
+	must(t, errOf(f.Sessions.Find(ctx, token, people.Client{Address: "203.0.113.7"})))
 	actor := record.UserActor(user.ID, "203.0.113.7")
 	c := customer{Account: account, user: user, actor: actor}
-	_, s["invitation token"] = f.invite(t, c, "bob@example.com", models.RoleMember)
+	_, s["invitation token"] = f.invite(t, c, "bob@example.com", people.RoleMember)
 	s["password of an invitation"] = "Tr0ub4dor & four"
 	must(t, accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
 	key, secret := f.generate(t, c, form("production"), actor)

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -21,7 +22,7 @@ func (f *fixture) identify(t *testing.T, token string) uuid.UUID {
 	return session.ID
 }
 
-func ids(sessions []models.Session) (ids []uuid.UUID) {
+func ids(sessions []people.Session) (ids []uuid.UUID) {
 	for _, session := range sessions {
 		ids = append(ids, session.ID)
 	}
@@ -146,20 +147,20 @@ func (f *fixture) sessionsOf(t *testing.T, c customer) int {
 func TestManySessionsEndAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for name, test := range map[string]struct {
-			end func(context.Context, *models.Store, customer, models.Session) error
+			end func(context.Context, *models.Store, customer, people.Session) error
 			// Of 500 sessions and one more; none recorded: no activity.
 			left, recorded int
 		}{
-			"reset": {func(ctx context.Context, store *models.Store, c customer, _ models.Session) error {
+			"reset": {func(ctx context.Context, store *models.Store, c customer, _ people.Session) error {
 				return store.Credentials.ResetPassword(ctx, c.user.Email, newPassword)
 			}, 0, 501},
-			"change": {func(ctx context.Context, store *models.Store, c customer, s models.Session) error {
+			"change": {func(ctx context.Context, store *models.Store, c customer, s people.Session) error {
 				return errOf(store.Credentials.ChangePassword(ctx, s, password, newPassword, c.actor))
 			}, 1, 500},
-			"revoke": {func(ctx context.Context, store *models.Store, c customer, s models.Session) error {
+			"revoke": {func(ctx context.Context, store *models.Store, c customer, s people.Session) error {
 				return store.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, s.ID, c.actor)
 			}, 1, 500},
-			"sign in": {func(ctx context.Context, store *models.Store, c customer, _ models.Session) error {
+			"sign in": {func(ctx context.Context, store *models.Store, c customer, _ people.Session) error {
 				return errOf(store.SignIn.Start(ctx, c.user, browser))
 			}, 100, 0},
 		} {

@@ -12,11 +12,12 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
-var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
+var browser = people.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
 
 func (f *fixture) session(t *testing.T, c customer) (token string) {
 	t.Helper()
@@ -24,7 +25,7 @@ func (f *fixture) session(t *testing.T, c customer) (token string) {
 }
 
 // signedIn starts a session and returns it.
-func (f *fixture) signedIn(t *testing.T, c customer) models.Session {
+func (f *fixture) signedIn(t *testing.T, c customer) people.Session {
 	t.Helper()
 	return f.find(t, f.session(t, c))
 }
@@ -36,7 +37,7 @@ func (f *fixture) linkSession(t *testing.T, c customer) (token string) {
 }
 
 // find returns the session with this token.
-func (f *fixture) find(t *testing.T, token string) models.Session {
+func (f *fixture) find(t *testing.T, token string) people.Session {
 	t.Helper()
 	return modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
 }
@@ -147,7 +148,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		// A new address is written at any time.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Second)
-			must(t, errOf(s.Sessions.Find(ctx, token, models.Client{Address: "2001:db8::7", UserAgent: "curl"})))
+			must(t, errOf(s.Sessions.Find(ctx, token, people.Client{Address: "2001:db8::7", UserAgent: "curl"})))
 		})
 		at, address := f.lastSeen(t)
 		if !at.Equal(f.clock.Now()) || address != "2001:db8::7" {
@@ -232,12 +233,12 @@ func TestUnusualUserAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, agent := range []string{"", "a\x00b", "\xff\xfe", "'; --", strings.Repeat("é", 1000), strings.Repeat("a", 1<<16), "x" + strings.Repeat("👩", 100)} {
-			signedIn, err := f.SignIn.Start(t.Context(), c.user, models.Client{UserAgent: agent})
+			signedIn, err := f.SignIn.Start(t.Context(), c.user, people.Client{UserAgent: agent})
 			if err != nil {
 				t.Errorf("%.20q: %v", agent, err)
 				continue
 			}
-			session, err := f.Sessions.Find(t.Context(), signedIn.Token, models.Client{})
+			session, err := f.Sessions.Find(t.Context(), signedIn.Token, people.Client{})
 			if err != nil || len(session.UserAgent) > 256 || !strings.HasPrefix(strings.ReplaceAll(agent, "\x00", ""), session.UserAgent) {
 				t.Errorf("%.20q is stored as %.20q, %v", agent, session.UserAgent, err)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -16,10 +17,10 @@ import (
 const claimsIssuer = "https://claims.example"
 
 // claimedBy returns the identity of a person whom the provider gives a role in the account.
-func claimedBy(c customer, email string, role models.Role) models.Identity {
+func claimedBy(c customer, email string, role people.Role) people.Identity {
 	identity := identityOf(email)
 	identity.Issuer = claimsIssuer
-	identity.Access = &models.IdentityAccess{AccountID: c.ID, Role: role}
+	identity.Access = &people.IdentityAccess{AccountID: c.ID, Role: role}
 	return identity
 }
 
@@ -48,9 +49,9 @@ func TestUserOfTheProviderHasNoOtherWayIn(t *testing.T) {
 		must(t, f.Credentials.RequestPasswordReset(ctx, c.user.Email, browser))
 		_, reset, err := f.Outbox.Claim(ctx)
 		must(t, err)
-		identity := claimedBy(c, "ada@claims.example", models.RoleOwner)
+		identity := claimedBy(c, "ada@claims.example", people.RoleOwner)
 		elsewhere := identity
-		elsewhere.Access = &models.IdentityAccess{AccountID: uuid.New(), Role: models.RoleOwner}
+		elsewhere.Access = &people.IdentityAccess{AccountID: uuid.New(), Role: people.RoleOwner}
 		checkError(t, "access to another account", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), value.ErrNoAccess)
 		elsewhere.Access = nil
 		checkError(t, "no access", f.Credentials.ConnectIdentity(ctx, linked, elsewhere, "Acme ID", c.actor), value.ErrNoAccess)
@@ -71,7 +72,7 @@ func TestUserOfTheProviderHasNoOtherWayIn(t *testing.T) {
 			"a reset":            errOf(f.Credentials.UsePasswordReset(ctx, reset, newPassword, browser)),
 			"a new password":     errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)),
 			"a new passkey": f.Credentials.AddPasskey(ctx, session,
-				models.Passkey{CredentialID: []byte("new"), Credential: "{}", Name: "Phone"}, uuid.NewString(), c.actor),
+				people.Passkey{CredentialID: []byte("new"), Credential: "{}", Name: "Phone"}, uuid.NewString(), c.actor),
 			"no provider": f.Credentials.DisconnectIdentity(ctx, session, claimsIssuer, "Acme ID", c.actor),
 		} {
 			checkError(t, name, err, value.ErrOnlyByProvider)
@@ -98,7 +99,7 @@ func TestUserOfTheProviderNeedsNoSecondFactor(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		f.Store = f.open(t, models.Options{RolesFrom: claimsIssuer})
-		eve := modelstest.Value(f.SignIn.WithClaims(ctx, claimedBy(c, newEmail(), models.RoleOwner), false, browser))(t)
+		eve := modelstest.Value(f.SignIn.WithClaims(ctx, claimedBy(c, newEmail(), people.RoleOwner), false, browser))(t)
 		people, without, err := f.Accounts.CountFactors(ctx, c.ID)
 		if err != nil || people != 2 || without != 1 {
 			t.Errorf("%d people, %d without a factor, %v", people, without, err)

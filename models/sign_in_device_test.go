@@ -11,21 +11,22 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // guess enters wrong passwords for an email, each from another address or all from the client.
-func guess(t *testing.T, s *models.Store, email string, times int, client func(i int) models.Client) {
+func guess(t *testing.T, s *models.Store, email string, times int, client func(i int) people.Client) {
 	t.Helper()
 	for i := range times {
 		checkError(t, "a guess", errOf(s.SignIn.VerifyPassword(t.Context(), email, wrongPassword, client(i))), value.ErrWrongCredentials)
 	}
 }
 
-func strangers(i int) models.Client { return models.Client{Address: address(i)} }
+func strangers(i int) people.Client { return people.Client{Address: address(i)} }
 
-func (f *fixture) isLimited(t *testing.T, name, email, password string, client models.Client) {
+func (f *fixture) isLimited(t *testing.T, name, email, password string, client people.Client) {
 	t.Helper()
 	_, err := f.SignIn.VerifyPassword(t.Context(), email, password, client)
 	if _, limited := err.(*value.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
@@ -36,14 +37,14 @@ func (f *fixture) isLimited(t *testing.T, name, email, password string, client m
 func TestStrangersDoNotLockOutADevice(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		known := models.Client{Address: address(99), Device: models.NewDevice(c.user)}
+		known := people.Client{Address: address(99), Device: people.NewDevice(c.user)}
 		guess(t, f.Store, c.user.Email, 10, strangers)
 		f.isLimited(t, "a stranger", c.user.Email, password, strangers(98))
-		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user)})
+		f.isLimited(t, "another user's device", c.user.Email, password, people.Client{Address: address(98), Device: people.NewDevice(other.user)})
 		checkError(t, "a device of the user", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, known)), nil)
 
 		for i := range 10 {
-			guess(t, f.Store, fmt.Sprintf("%d@example.com", i), 1, func(int) models.Client { return strangers(99) })
+			guess(t, f.Store, fmt.Sprintf("%d@example.com", i), 1, func(int) people.Client { return strangers(99) })
 		}
 		f.isLimited(t, "another device at an address that guesses", other.user.Email, password, known)
 		checkError(t, "a device at an address that guesses", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, known)), nil)
@@ -66,7 +67,7 @@ func TestKnownBrowsersEndWithAChange(t *testing.T) {
 			},
 		} {
 			c := f.customer(t)
-			known := models.Client{Address: address(99), Device: models.NewDevice(c.user)}
+			known := people.Client{Address: address(99), Device: people.NewDevice(c.user)}
 			email := modelstest.Value(change(c))(t)
 			guess(t, f.Store, email, 10, strangers)
 			f.isLimited(t, "a device after a change "+name, email, newPassword, known)
@@ -78,17 +79,17 @@ func TestKnownBrowsersEndWithAChange(t *testing.T) {
 func TestDeviceHasALimitOfItsOwn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		stolen := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
-		second := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
-		guess(t, f.open(t, models.Options{}), c.user.Email, 10, func(int) models.Client { return stolen })
+		stolen := people.Client{Address: address(1), Device: people.NewDevice(c.user)}
+		second := people.Client{Address: address(1), Device: people.NewDevice(c.user)}
+		guess(t, f.open(t, models.Options{}), c.user.Email, 10, func(int) people.Client { return stolen })
 		f.isLimited(t, "the device", c.user.Email, password, stolen)
 		f.isLimited(t, "a stranger elsewhere", c.user.Email, password, strangers(2))
 		f.isLimited(t, "a stranger at its address", "nobody@example.com", password, strangers(1))
 		checkError(t, "another device", errOf(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, second)), nil)
-		guess(t, f.Store, c.user.Email, 10, func(int) models.Client { return second })
-		f.isLimited(t, "any device", c.user.Email, password, models.Client{Address: address(1), Device: models.NewDevice(c.user)})
+		guess(t, f.Store, c.user.Email, 10, func(int) people.Client { return second })
+		f.isLimited(t, "any device", c.user.Email, password, people.Client{Address: address(1), Device: people.NewDevice(c.user)})
 		f.clock.Advance(time.Minute)
-		for name, client := range map[string]models.Client{"the device": stolen, "a stranger": strangers(3)} {
+		for name, client := range map[string]people.Client{"the device": stolen, "a stranger": strangers(3)} {
 			checkError(t, name+" a minute later", errOf(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, client)), nil)
 		}
 	})
@@ -99,14 +100,14 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		session, other := f.signedIn(t, c), f.signedIn(t, c)
-		forms := []func(s models.Session, current string) error{
-			func(s models.Session, current string) error {
+		forms := []func(s people.Session, current string) error{
+			func(s people.Session, current string) error {
 				return errOf(f.Credentials.ChangePassword(ctx, s, current, newPassword, c.actor))
 			},
-			func(s models.Session, current string) error {
+			func(s people.Session, current string) error {
 				return f.Credentials.RequestEmailChange(ctx, s, current, newEmail(), c.actor)
 			},
-			func(s models.Session, current string) error {
+			func(s people.Session, current string) error {
 				return errOf(f.Sessions.Reauthenticate(ctx, s, current, c.actor))
 			},
 		}
@@ -142,7 +143,7 @@ func TestGuessesInSessionsCountTogether(t *testing.T) {
 		if wrong != 20 {
 			t.Errorf("%d guesses a minute in five sessions", wrong)
 		}
-		f.isLimited(t, "a known browser", c.user.Email, wrongPassword, models.Client{Address: address(2), Device: models.NewDevice(c.user)})
+		f.isLimited(t, "a known browser", c.user.Email, wrongPassword, people.Client{Address: address(2), Device: people.NewDevice(c.user)})
 		f.clock.Advance(time.Minute)
 		checkError(t, "a minute later", errOf(f.Sessions.Reauthenticate(ctx, f.signedIn(t, c), password, c.actor)), nil)
 	})
@@ -152,7 +153,7 @@ func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		session := f.signedIn(t, c)
-		guess(t, f.Store, c.user.Email, 10, func(int) models.Client { return browser })
+		guess(t, f.Store, c.user.Email, 10, func(int) people.Client { return browser })
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)))
 		f.clock.Advance(time.Minute)
 		checkError(t, "sign-in after it", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, newPassword, browser)), nil)
@@ -187,7 +188,7 @@ func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
 		var flooding sync.WaitGroup
 		for i := range flood {
 			flooding.Go(func() {
-				from := models.Client{Address: fmt.Sprintf("2001:db8:1:%x::1", i)}
+				from := people.Client{Address: fmt.Sprintf("2001:db8:1:%x::1", i)}
 				_, _ = store.SignIn.VerifyPassword(t.Context(), fmt.Sprintf("%d@example.com", i), wrongPassword, from)
 				answered.Add(1)
 			})
@@ -211,7 +212,7 @@ func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
 		var signedIn atomic.Int64
 		var repeating sync.WaitGroup
 		for range 3 {
-			client := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
+			client := people.Client{Address: address(1), Device: people.NewDevice(c.user)}
 			repeating.Go(func() {
 				for ctx.Err() == nil {
 					if _, err := store.SignIn.VerifyPassword(t.Context(), c.user.Email, password, client); err == nil {
@@ -236,11 +237,11 @@ func TestRightPasswordsOfAUserAreLimited(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		session := f.signedIn(t, c)
 		for i := range 15 {
-			client := models.Client{Address: address(i), Device: models.NewDevice(c.user)}
+			client := people.Client{Address: address(i), Device: people.NewDevice(c.user)}
 			checkError(t, "a sign-in with a device", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, client)), nil)
 			checkError(t, "a sign-in without one", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, strangers(i))), nil)
 		}
-		f.isLimited(t, "a device", c.user.Email, password, models.Client{Device: models.NewDevice(c.user)})
+		f.isLimited(t, "a device", c.user.Email, password, people.Client{Device: people.NewDevice(c.user)})
 		f.isLimited(t, "a stranger", c.user.Email, wrongPassword, strangers(20))
 		if _, limited := errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)).(*value.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
 			t.Error("a session is not limited")

@@ -9,11 +9,12 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
-func (f *fixture) link(t *testing.T, c customer, user models.User) string {
+func (f *fixture) link(t *testing.T, c customer, user people.User) string {
 	t.Helper()
 	link, err := f.SignIn.CreateLink(t.Context(), c.ID, user.ID, record.Operator())
 	must(t, err)
@@ -26,7 +27,7 @@ func (f *fixture) link(t *testing.T, c customer, user models.User) string {
 func TestSignInLinkWorksOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		member := f.member(t, c, models.RoleMember)
+		member := f.member(t, c, people.RoleMember)
 		token := f.link(t, c, member)
 		for range 2 { // looking at the page does not use the link
 			if user, err := f.SignIn.LinkUser(t.Context(), token); err != nil || user.ID != member.ID {
@@ -73,9 +74,9 @@ func TestSignInLinkExpires(t *testing.T) {
 func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		member := f.member(t, c, models.RoleMember)
+		member := f.member(t, c, people.RoleMember)
 		token := f.link(t, c, member)
-		create := func(accountID models.Account, user models.User) error {
+		create := func(accountID people.Account, user people.User) error {
 			return errOf(f.SignIn.CreateLink(t.Context(), accountID.ID, user.ID, record.Operator()))
 		}
 		checkError(t, "of another account", create(other.Account, member), value.ErrUserNotFound)
@@ -127,14 +128,14 @@ func TestUserHasTenSignInLinks(t *testing.T) {
 func TestSignInLinkForAnEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		create := func(accountID uuid.UUID, email string, role models.Role) (models.SignInLink, error) {
-			return f.SignIn.CreateLinkFor(ctx, accountID, models.NewUser{Email: email, Role: role}, record.Operator())
+		create := func(accountID uuid.UUID, email string, role people.Role) (people.SignInLink, error) {
+			return f.SignIn.CreateLinkFor(ctx, accountID, people.NewUser{Email: email, Role: role}, record.Operator())
 		}
 		email := newEmail()
 		// Requests at the same time add the user once.
-		var links [4]models.SignInLink
+		var links [4]people.SignInLink
 		made, errs := atOnce(len(links), func(i int) (err error) {
-			links[i], err = create(c.ID, " "+strings.ToUpper(email), models.RoleMember)
+			links[i], err = create(c.ID, " "+strings.ToUpper(email), people.RoleMember)
 			return err
 		})
 		if made != len(links) {
@@ -142,26 +143,26 @@ func TestSignInLinkForAnEmail(t *testing.T) {
 		}
 		for _, link := range links {
 			user := modelstest.Value(f.SignIn.LinkUser(ctx, link.Token))(t)
-			if user.ID != links[0].UserID || user.ID != link.UserID || user.AccountID != c.ID || user.Role != models.RoleMember || user.EmailProvenAt == nil {
+			if user.ID != links[0].UserID || user.ID != link.UserID || user.AccountID != c.ID || user.Role != people.RoleMember || user.EmailProvenAt == nil {
 				t.Errorf("%+v of %+v", link, user)
 			}
 		}
 		f.checkCount(t, 1, "SELECT count(*) FROM activities WHERE action = 'user.added' AND subject_id = ?", links[0].UserID)
-		must(t, errOf(create(c.ID, email, models.RoleOwner)))
-		if user := modelstest.Value(f.People.Find(ctx, c.ID, links[0].UserID))(t); user.Role != models.RoleMember {
+		must(t, errOf(create(c.ID, email, people.RoleOwner)))
+		if user := modelstest.Value(f.People.Find(ctx, c.ID, links[0].UserID))(t); user.Role != people.RoleMember {
 			t.Error("a link changed the role")
 		}
-		checkError(t, "another account", errOf(create(other.ID, email, models.RoleMember)), value.ErrEmailTaken)
-		checkError(t, "no account", errOf(create(uuid.New(), newEmail(), models.RoleMember)), value.ErrAccountNotFound)
+		checkError(t, "another account", errOf(create(other.ID, email, people.RoleMember)), value.ErrEmailTaken)
+		checkError(t, "no account", errOf(create(uuid.New(), newEmail(), people.RoleMember)), value.ErrAccountNotFound)
 		must(t, f.People.SetDisabled(ctx, email, true))
-		checkError(t, "a disabled user", errOf(create(c.ID, email, models.RoleMember)), value.ErrSignInDisabled)
+		checkError(t, "a disabled user", errOf(create(c.ID, email, people.RoleMember)), value.ErrSignInDisabled)
 		must(t, f.People.Remove(ctx, c.ID, links[0].UserID, record.Operator()))
-		if again := modelstest.Value(create(c.ID, email, models.RoleOwner))(t); again.UserID == links[0].UserID {
+		if again := modelstest.Value(create(c.ID, email, people.RoleOwner))(t); again.UserID == links[0].UserID {
 			t.Error("a link of a removed user")
 		}
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		late := newEmail()
-		checkError(t, "a disabled account", errOf(create(c.ID, late, models.RoleMember)), value.ErrSignInDisabled)
+		checkError(t, "a disabled account", errOf(create(c.ID, late, people.RoleMember)), value.ErrSignInDisabled)
 		checkError(t, "its new user", errOf(f.People.FindByEmail(ctx, late)), value.ErrUserNotFound)
 	})
 }

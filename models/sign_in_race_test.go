@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestResetLeavesNoOldSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		user := modelstest.Value(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)}))(t)
+		user := modelstest.Value(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, people.Client{Address: address(1)}))(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(9, func(i int) error {
 			if i == 4 {
@@ -54,7 +55,7 @@ func TestConcurrentUpgradesBothSignIn(t *testing.T) {
 		c := f.customer(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(2, func(i int) error {
-			user, err := stores[i].SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(i)})
+			user, err := stores[i].SignIn.VerifyPassword(t.Context(), c.user.Email, password, people.Client{Address: address(i)})
 			if err != nil {
 				return err
 			}
@@ -145,7 +146,7 @@ func (f *fixture) workOf(t *testing.T, email string) work {
 	ctx := context.WithValue(t.Context(), requestKey{}, seen)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := store.SignIn.VerifyPassword(ctx, email, wrongPassword, models.Client{Address: address(1)})
+	_, err := store.SignIn.VerifyPassword(ctx, email, wrongPassword, people.Client{Address: address(1)})
 	runtime.ReadMemStats(&after)
 	if err == nil {
 		t.Fatal("signed in")

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -28,7 +29,7 @@ const wrongPassword = "correct horse battery stapler"
 // signIn attempts to sign in and fails the test unless the error is want.
 func signIn(t *testing.T, s *models.Store, email, password, address string, want error) {
 	t.Helper()
-	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: address})
+	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, people.Client{Address: address})
 	if !errors.Is(err, want) {
 		t.Fatalf("%v, want %v", err, want)
 	}
@@ -40,7 +41,7 @@ func signIn(t *testing.T, s *models.Store, email, password, address string, want
 // limited attempts to sign in and fails the test unless the limit refuses it for this duration.
 func limited(t *testing.T, s *models.Store, email, password, address string, retryAfter time.Duration) {
 	t.Helper()
-	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: address})
+	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, people.Client{Address: address})
 	var limit *value.SignInLimitError
 	if !errors.As(err, &limit) || errors.Is(err, value.ErrWrongCredentials) || user.ID != uuid.Nil {
 		t.Fatalf("%+v, %v, want the limit", user, err)
@@ -56,7 +57,7 @@ func TestSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		for _, email := range []string{c.user.Email, strings.ToLower(c.user.Email), strings.ToUpper(c.user.Email), " \t" + c.user.Email + "\n"} {
-			user, err := f.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: address(1)})
+			user, err := f.SignIn.VerifyPassword(t.Context(), email, password, people.Client{Address: address(1)})
 			if err != nil || user.ID != c.user.ID || user.AccountID != c.ID || user.Email != c.user.Email {
 				t.Errorf("%q: %+v, %v", email, user, err)
 			}
@@ -87,7 +88,7 @@ func TestPasswordsAreComparedExactly(t *testing.T) {
 		{"NUL\x00and after", []string{"NUL"}},
 	} {
 		email := fmt.Sprintf("user%d@example.com", i)
-		if _, err := f.Accounts.Create(t.Context(), models.NewAccount{Name: "Acme", Email: email, Password: test.password}); err != nil {
+		if _, err := f.Accounts.Create(t.Context(), people.NewAccount{Name: "Acme", Email: email, Password: test.password}); err != nil {
 			t.Errorf("%q: %v", test.password, err)
 			continue
 		}
@@ -148,13 +149,13 @@ func TestConcurrentGuessesDoNotExceedTheLimit(t *testing.T) {
 		}
 		for name, guess := range map[string]func(i int, email string) error{
 			"one instance": func(i int, email string) error {
-				return errOf(stores[0].SignIn.VerifyPassword(t.Context(), email, wrongPassword, models.Client{Address: address(i)}))
+				return errOf(stores[0].SignIn.VerifyPassword(t.Context(), email, wrongPassword, people.Client{Address: address(i)}))
 			},
 			"four instances": func(i int, email string) error {
-				return errOf(stores[i%4].SignIn.VerifyPassword(t.Context(), email, wrongPassword, models.Client{Address: address(100 + i)}))
+				return errOf(stores[i%4].SignIn.VerifyPassword(t.Context(), email, wrongPassword, people.Client{Address: address(100 + i)}))
 			},
 			"from one address": func(i int, email string) error {
-				return errOf(stores[i%4].SignIn.VerifyPassword(t.Context(), fmt.Sprintf("%d.%s", i, email), wrongPassword, models.Client{Address: address(200)}))
+				return errOf(stores[i%4].SignIn.VerifyPassword(t.Context(), fmt.Sprintf("%d.%s", i, email), wrongPassword, people.Client{Address: address(200)}))
 			},
 		} {
 			c := f.customer(t)
@@ -227,7 +228,7 @@ func TestGuessThatCannotBeCountedFails(t *testing.T) {
 			create = "CREATE TRIGGER refuse BEFORE INSERT ON sign_in_failures EXECUTE FUNCTION refuse()"
 		}
 		f.exec(t, create)
-		if _, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, wrongPassword, models.Client{Address: address(1)}); err == nil || errors.Is(err, value.ErrWrongCredentials) {
+		if _, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, wrongPassword, people.Client{Address: address(1)}); err == nil || errors.Is(err, value.ErrWrongCredentials) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -244,7 +245,7 @@ func TestRefusedPasswordsAreCountedByReason(t *testing.T) {
 		{c.user.Email, wrongPassword, "192.0.2.3"},
 		{c.user.Email, password, "192.0.2.4"},
 	} {
-		if _, err := f.SignIn.VerifyPassword(t.Context(), attempt.email, attempt.password, models.Client{Address: attempt.address}); err == nil {
+		if _, err := f.SignIn.VerifyPassword(t.Context(), attempt.email, attempt.password, people.Client{Address: attempt.address}); err == nil {
 			t.Errorf("%v signs in", attempt)
 		}
 	}

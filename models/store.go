@@ -20,6 +20,7 @@ import (
 	"portal/models/internal/db"
 	"portal/models/livekit"
 	"portal/models/password"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/usage"
@@ -36,12 +37,12 @@ const Timeout = database.Timeout
 type Store struct {
 	Keys        *Keys
 	Agents      *Agents
-	Accounts    *Accounts
-	People      *People
-	Invitations *Invitations
-	SignIn      *SignIn
-	Sessions    *Sessions
-	Credentials *Credentials
+	Accounts    *people.Accounts
+	People      *people.People
+	Invitations *people.Invitations
+	SignIn      *people.SignIn
+	Sessions    *people.Sessions
+	Credentials *people.Credentials
 	Calls       *Calls
 	Erasures    *Erasures
 	Outbox      *Outbox
@@ -52,7 +53,7 @@ type Store struct {
 	db      *db.DB
 	options Options // with defaults
 	shared  shared
-	people  *PeopleServices
+	people  *people.Services
 	stop    context.CancelFunc // ends the background work
 	stopped sync.WaitGroup
 }
@@ -81,7 +82,7 @@ type Options struct {
 
 	PasswordsOff bool // nobody signs in with a password
 	// RolesFrom is the issuer of the identities that decide about accounts and roles, see
-	// [SignIn.WithClaims]; empty: none. Their users sign in with them alone.
+	// [people.SignIn.WithClaims]; empty: none. Their users sign in with them alone.
 	RolesFrom string
 
 	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
@@ -201,7 +202,7 @@ type shared struct {
 
 func newStore(db *db.DB, m shared, o Options) *Store {
 	s := &Store{db: db, options: o, shared: m}
-	s.people = newPeople(db, &s.stopped, PeopleOptions{
+	s.people = people.New(db, &s.stopped, people.Options{
 		Sealer: m.sealer, SessionIdle: o.SessionIdle, SessionMax: o.SessionMax, SignInLimit: o.SignInLimit,
 		PasswordsOff: o.PasswordsOff, Hasher: m.hasher, LastSeen: m.sessions,
 	})

@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -299,7 +300,7 @@ func TestOldRowsArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
-		token := modelstest.Value(f.SignIn.Start(ctx, c.user, models.Client{}))(t).Token
+		token := modelstest.Value(f.SignIn.Start(ctx, c.user, people.Client{}))(t).Token
 		now := f.clock.Now()
 		for _, age := range []time.Duration{47 * time.Hour, 49 * time.Hour} {
 			f.exec(t, "INSERT INTO api_key_hourly_usage (api_key_id, hour) VALUES (?, ?)", key.ID, now.Add(-age))
@@ -325,7 +326,7 @@ func TestOldRowsArePurged(t *testing.T) {
 		} {
 			f.checkCount(t, want, "SELECT count(*) FROM "+table)
 		}
-		checkError(t, "an open session", errOf(f.Sessions.Find(ctx, token, models.Client{})), nil)
+		checkError(t, "an open session", errOf(f.Sessions.Find(ctx, token, people.Client{})), nil)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -60,7 +61,7 @@ type ActivityFilter struct {
 	Kind string // an action or the id of a group; empty if not set
 	// A user's id, "operator", "visitor" or "system"; empty if not set.
 	Who         string
-	People      []models.User // to choose from
+	People      []people.User // to choose from
 	Keys        []models.Key  // active
 	Revoked     []models.Key  // the latest revocation first
 	Key         uuid.UUID     // zero if not set

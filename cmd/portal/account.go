@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -28,7 +29,7 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	return withStore(ctx, func(store *models.Store) error {
-		account, err := store.Accounts.Create(ctx, models.NewAccount{Name: c.Name, Email: c.Email, Password: password})
+		account, err := store.Accounts.Create(ctx, people.NewAccount{Name: c.Name, Email: c.Email, Password: password})
 		if err != nil {
 			return err
 		}
@@ -50,11 +51,11 @@ type accountRow struct {
 
 func (c accountListCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
-		return listing[models.AccountSummary, accountRow]{
-			fetch: func(page value.Page) (value.List[models.AccountSummary], error) {
+		return listing[people.AccountSummary, accountRow]{
+			fetch: func(page value.Page) (value.List[people.AccountSummary], error) {
 				return store.Accounts.Summaries(ctx, page)
 			},
-			row: func(account models.AccountSummary) accountRow {
+			row: func(account people.AccountSummary) accountRow {
 				return accountRow{Account: api.NewAccount(account.Account), Keys: account.Keys, Users: account.Users, LastUsedAt: account.LastUsedAt}
 			},
 			header: "ID\tNAME\tSTATE\tCREATED\tKEYS\tUSERS\tLAST USED",
@@ -75,7 +76,7 @@ type accountRenameCommand struct {
 }
 
 func (c accountRenameCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		if err := store.Accounts.Rename(ctx, account.ID, c.Name, record.Operator()); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ type accountSwitchCommand struct {
 }
 
 func (c accountSwitchCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		if err := store.Accounts.SetDisabled(ctx, account.ID, c.disable, record.Operator()); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ type accountSetLimitsCommand struct {
 
 // Run changes the limits that have a flag.
 func (c accountSetLimitsCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		limits := account.Limits
 		for _, limit := range []struct{ flag, field *int64 }{
 			{c.Calls, &limits.Calls}, {c.MinutesPerCall, &limits.MinutesPerCall}, {c.MinutesPerMonth, &limits.MinutesPerMonth},
@@ -192,7 +193,7 @@ type accountFlag struct {
 }
 
 // withAccount opens the store and calls work with it and the account.
-func (f accountFlag) withAccount(ctx context.Context, work func(*models.Store, models.Account) error) error {
+func (f accountFlag) withAccount(ctx context.Context, work func(*models.Store, people.Account) error) error {
 	return withStore(ctx, func(store *models.Store) error {
 		account, err := f.find(ctx, store)
 		if err != nil {
@@ -202,7 +203,7 @@ func (f accountFlag) withAccount(ctx context.Context, work func(*models.Store, m
 	})
 }
 
-func (f accountFlag) find(ctx context.Context, store *models.Store) (account models.Account, err error) {
+func (f accountFlag) find(ctx context.Context, store *models.Store) (account people.Account, err error) {
 	if id, ok := value.ParseID(f.Account); ok {
 		account, err = store.Accounts.Find(ctx, id)
 	} else {

@@ -9,6 +9,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -21,7 +22,7 @@ type agentCreateCommand struct {
 }
 
 func (c agentCreateCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: c.ID, Name: c.Name}, record.Operator())
 		if err != nil {
 			return err
@@ -37,7 +38,7 @@ type agentListCommand struct {
 }
 
 func (c agentListCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		return listing[models.Agent, api.Agent]{
 			fetch: func(page value.Page) (value.List[models.Agent], error) {
 				return store.Agents.List(ctx, account.ID, page)
@@ -58,7 +59,7 @@ type agentFlags struct {
 
 // withAgent opens the store and calls work with it and the agent.
 func (f agentFlags) withAgent(ctx context.Context, work func(*models.Store, models.Agent) error) error {
-	return f.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return f.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		agent, err := store.Agents.Find(ctx, account.ID, f.ID)
 		if err == nil {
 			err = work(store, agent)

@@ -17,6 +17,7 @@ import (
 
 	"portal/models"
 	"portal/models/livekit"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
@@ -62,7 +63,7 @@ type seededKey struct {
 
 func createDemo(ctx context.Context, store *models.Store, email string, seeded bool, agents ...string) (demoAccount, error) {
 	demo := demoAccount{Email: email, Password: rand.Text()}
-	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: demo.Password, Seeded: seeded})
+	account, err := store.Accounts.Create(ctx, people.NewAccount{Name: "Demo", Email: email, Password: demo.Password, Seeded: seeded})
 	if err != nil {
 		return demo, err
 	}
@@ -176,7 +177,7 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 		seed.setClock(seed.daysAgo(34))
 		demo, err := createDemo(ctx, store, c.Email, true, "Front desk", "Night shift", "Outbound surveys")
 		if err == nil {
-			seed.user, err = store.SignIn.VerifyPassword(ctx, demo.Email, demo.Password, models.Client{Address: "192.0.2.10"})
+			seed.user, err = store.SignIn.VerifyPassword(ctx, demo.Email, demo.Password, people.Client{Address: "192.0.2.10"})
 		}
 		if err != nil {
 			return err
@@ -201,7 +202,7 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 // eraseSeeded erases the accounts of the users with these emails. If demo seed did not create one
 // of them, it erases none and returns an error.
 func eraseSeeded(ctx context.Context, store *models.Store, emails ...string) error {
-	accounts := map[uuid.UUID]models.Account{}
+	accounts := map[uuid.UUID]people.Account{}
 	for _, email := range emails {
 		account, err := store.Accounts.FindByEmail(ctx, email)
 		switch {
@@ -234,7 +235,7 @@ type demoSeed struct {
 	today time.Time
 	now   atomic.Int64 // nanoseconds since 1970; the store reads it in the background too
 
-	user models.User
+	user people.User
 	keys []models.Key
 	out  seededAccount
 
@@ -293,11 +294,11 @@ func (s *demoSeed) createExpiredKey(ctx context.Context) error {
 // addPeople adds a member and invites another one.
 func (s *demoSeed) addPeople(ctx context.Context) error {
 	s.out.MemberEmail, s.out.MemberPassword = memberEmail(s.out.Email), rand.Text()
-	member := models.NewUser{Email: s.out.MemberEmail, Password: s.out.MemberPassword, Role: models.RoleMember}
+	member := people.NewUser{Email: s.out.MemberEmail, Password: s.out.MemberPassword, Role: people.RoleMember}
 	if _, err := s.store.People.Add(ctx, s.user.AccountID, member, record.Operator()); err != nil {
 		return err
 	}
-	_, token, err := s.store.Invitations.Create(ctx, s.user.AccountID, "invited-"+s.out.Email, models.RoleMember, s.actor())
+	_, token, err := s.store.Invitations.Create(ctx, s.user.AccountID, "invited-"+s.out.Email, people.RoleMember, s.actor())
 	s.out.InvitationLink = s.out.BaseURL + "/invitations/" + token
 	return err
 }
@@ -402,7 +403,7 @@ func (s *demoSeed) signIn(ctx context.Context) error {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
 	} {
-		if _, err := s.store.SignIn.Start(ctx, s.user, models.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
+		if _, err := s.store.SignIn.Start(ctx, s.user, people.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
 			return err
 		}
 	}

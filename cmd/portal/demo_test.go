@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -54,7 +55,7 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 			t.Errorf("the password is in the log %q", logs)
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), fields[2], fields[3], models.Client{Address: "192.0.2.1"}))(t)
+		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), fields[2], fields[3], people.Client{Address: "192.0.2.1"}))(t)
 		if agents, err := store.Agents.List(t.Context(), user.AccountID, value.Page{Limit: 10}); err != nil || len(agents.Items) != 1 || agents.Items[0].ID.String() != fields[4] {
 			t.Errorf("want the agent %s, got %v, error %v", fields[4], agents, err)
 		}
@@ -72,14 +73,14 @@ func TestDemoSeed(t *testing.T) {
 		var seeded seededAccount
 		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, append(env, "PORTAL_BASE_URL=http://localhost:9090/"), "", "demo", "seed", "--json")), &seeded))
 		store := modelstest.Open(t, url, models.Options{})
-		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.Email, seeded.Password, models.Client{Address: "192.0.2.1"}))(t)
+		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.Email, seeded.Password, people.Client{Address: "192.0.2.1"}))(t)
 		caller := modelstest.Value(store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}))(t)
 		if id := seeded.AccountID.String(); user.Email != "seed@example.com" || user.AccountID.String() != id || caller.AccountID.String() != id {
 			t.Errorf("the user is %+v, the key's caller %+v, the object %v", user, caller, seeded)
 		}
 		modelstest.Value(store.Agents.Find(t.Context(), user.AccountID, seeded.AgentID))(t)
-		member := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.MemberEmail, seeded.MemberPassword, models.Client{Address: "192.0.2.1"}))(t)
-		if member.AccountID != user.AccountID || member.Role != models.RoleMember || seeded.UserID != user.ID || seeded.BaseURL != "http://localhost:9090" {
+		member := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.MemberEmail, seeded.MemberPassword, people.Client{Address: "192.0.2.1"}))(t)
+		if member.AccountID != user.AccountID || member.Role != people.RoleMember || seeded.UserID != user.ID || seeded.BaseURL != "http://localhost:9090" {
 			t.Errorf("the member is %+v, the object %+v", member, seeded)
 		}
 		token, _ := strings.CutPrefix(seeded.InvitationLink, seeded.BaseURL+"/invitations/")
@@ -144,7 +145,7 @@ func TestDemoSeed(t *testing.T) {
 		if caller, err := store.API.Authenticate(t.Context(), again.APIKey, models.Source{}); err != nil || caller.AccountID != again.AccountID || other.ID == again.AccountID {
 			t.Errorf("a key of the new account: %+v, error %v", caller, err)
 		}
-		modelstest.Value(store.Accounts.Create(t.Context(), models.NewAccount{Name: "Demo", Email: "you@example.com", Password: "correct horse battery"}))(t)
+		modelstest.Value(store.Accounts.Create(t.Context(), people.NewAccount{Name: "Demo", Email: "you@example.com", Password: "correct horse battery"}))(t)
 		portal(t, env, "", "demo", "seed", "--replace", "--email", "you@example.com").failsWith(t, "demo seed did not create the account of you@example.com")
 	})
 }

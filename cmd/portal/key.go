@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -78,7 +79,7 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 			return inputError("--unused: %s", err)
 		}
 	}
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		now := time.Now()
 		return listing[models.Key, api.Key]{
 			fetch: func(page value.Page) (value.List[models.Key], error) {

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -163,7 +164,7 @@ func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
 	if status != 0 || strings.Contains(shown+output, testPassword) {
 		t.Errorf("status %d, the terminal shows %q, output %s", status, shown, output)
 	}
-	if _, err := modelstest.Open(t, url, models.Options{}).SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); err != nil {
+	if _, err := modelstest.Open(t, url, models.Options{}).SignIn.VerifyPassword(t.Context(), testEmail, testPassword, people.Client{Address: "192.0.2.1"}); err != nil {
 		t.Errorf("the password does not sign in: %v", err)
 	}
 }

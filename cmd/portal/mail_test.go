@@ -10,6 +10,7 @@ import (
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -53,7 +54,7 @@ func TestAStopLosesNoMail(t *testing.T) {
 			"PORTAL_SMTP_URL=smtp://127.0.0.1:" + port, "PORTAL_MAIL_FROM=portal@example.com",
 		}
 		store := modelstest.Open(t, url, models.Options{Mail: true})
-		owner := models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"}
+		owner := people.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"}
 		account := modelstest.Value(store.Accounts.Create(t.Context(), owner))(t)
 		const mails = 5
 		for range mails {

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -29,7 +30,7 @@ const (
 
 // accountWithKey is an account, one of its keys and the value of the key.
 type accountWithKey struct {
-	models.Account
+	people.Account
 
 	key     models.Key
 	secret  string
@@ -39,7 +40,7 @@ type accountWithKey struct {
 
 func createAccount(t *testing.T, store *models.Store) accountWithKey {
 	t.Helper()
-	account := models.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword}
+	account := people.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword}
 	a := accountWithKey{Account: modelstest.Value(store.Accounts.Create(t.Context(), account))(t), store: store}
 	var err error
 	a.key, a.secret, err = store.Keys.Generate(t.Context(), a.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
@@ -73,7 +74,7 @@ func TestOperatorsCreateAccountsAndAgents(t *testing.T) {
 	url := modelstest.SQLiteURL(t)
 	env, store := append(databaseEnv(url), "PORTAL_WIDGET_TOKEN_TTL=forever", "PORTAL_ADDR=nowhere"), modelstest.Open(t, url, models.Options{})
 	account := mustPortal(t, env, testPassword+"\n", "account", "create", "--name", "Ada", "--email", testEmail)
-	user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}))(t)
+	user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, people.Client{Address: "192.0.2.1"}))(t)
 	if user.AccountID.String() != account {
 		t.Errorf("the password signs in to %s, want %q", user.AccountID, account)
 	}
@@ -143,8 +144,8 @@ func TestKeyRevoke(t *testing.T) {
 // session signs in and returns the session token.
 func (a accountWithKey) session(t *testing.T) (token string) {
 	t.Helper()
-	user := modelstest.Value(a.store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}))(t)
-	return modelstest.Value(a.store.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
+	user := modelstest.Value(a.store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, people.Client{Address: "192.0.2.1"}))(t)
+	return modelstest.Value(a.store.SignIn.Start(t.Context(), user, people.Client{}))(t).Token
 }
 
 // expectOneLine checks that a command succeeded and printed one line to standard error, without a
@@ -170,7 +171,7 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 		for range 2 { // a repetition changes nothing
 			account.expectOneLine(t, portal(t, env, otherPassword+"\n", command...))
 		}
-		if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, value.ErrSessionNotFound) {
+		if _, err := store.Sessions.Find(t.Context(), token, people.Client{}); !errors.Is(err, value.ErrSessionNotFound) {
 			t.Errorf("%v: the session: %v", command, err)
 		}
 		if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); command[1] == "disable" != errors.Is(err, value.ErrAccountDisabled) {
@@ -178,7 +179,7 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 		}
 		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
 	}
-	client := models.Client{Address: "192.0.2.1"}
+	client := people.Client{Address: "192.0.2.1"}
 	if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, client); !errors.Is(err, value.ErrWrongCredentials) {
 		t.Errorf("the old password: %v", err)
 	}
@@ -213,9 +214,9 @@ func TestOperatorsRenameAndRemove(t *testing.T) {
 			t.Errorf("the account is %+v", found)
 		}
 		agents := modelstest.Value(store.Agents.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
-		people := modelstest.Value(store.People.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
-		if len(agents.Items) != 0 || len(people.Items) != 1 || people.Items[0].Email != "eve@example.com" || people.Items[0].Role != models.RoleOwner {
-			t.Errorf("agents %v, users %v", agents.Items, people.Items)
+		members := modelstest.Value(store.People.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
+		if len(agents.Items) != 0 || len(members.Items) != 1 || members.Items[0].Email != "eve@example.com" || members.Items[0].Role != people.RoleOwner {
+			t.Errorf("agents %v, users %v", agents.Items, members.Items)
 		}
 		var actions []record.Action
 		for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, record.ActivityPage{Limit: 8}))(t) {

@@ -8,6 +8,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -18,9 +19,9 @@ type userListCommand struct {
 }
 
 func (c userListCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		return listing[models.User, api.User]{
-			fetch: func(page value.Page) (value.List[models.User], error) {
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
+		return listing[people.User, api.User]{
+			fetch: func(page value.Page) (value.List[people.User], error) {
 				return store.People.List(ctx, account.ID, page)
 			},
 			row:    api.NewUser,
@@ -42,7 +43,7 @@ type userAddCommand struct {
 	accountFlag
 
 	Email string      `required:"" placeholder:"EMAIL" help:"The new user's email, for signing in."`
-	Role  models.Role `enum:"owner,member" default:"member" help:"owner or member. Default: ${default}."`
+	Role  people.Role `enum:"owner,member" default:"member" help:"owner or member. Default: ${default}."`
 }
 
 func (c userAddCommand) Run(ctx context.Context, t terminal) error {
@@ -50,8 +51,8 @@ func (c userAddCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		user, err := store.People.Add(ctx, account.ID, models.NewUser{Email: c.Email, Password: password, Role: c.Role}, record.Operator())
+	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
+		user, err := store.People.Add(ctx, account.ID, people.NewUser{Email: c.Email, Password: password, Role: c.Role}, record.Operator())
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func (c userChangeEmailCommand) Run(ctx context.Context, t terminal) error {
 type userResetSecondFactorCommand struct{ userFlag }
 
 func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error {
-	return c.withUser(ctx, func(store *models.Store, user models.User) error {
+	return c.withUser(ctx, func(store *models.Store, user people.User) error {
 		if err := store.Credentials.ResetSecondFactor(ctx, user.AccountID, user.ID); err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error
 type userRemoveCommand struct{ userFlag }
 
 func (c userRemoveCommand) Run(ctx context.Context, t terminal) error {
-	return c.withUser(ctx, func(store *models.Store, user models.User) error {
+	return c.withUser(ctx, func(store *models.Store, user people.User) error {
 		if err := store.People.Remove(ctx, user.AccountID, user.ID, record.Operator()); err != nil {
 			return err
 		}
@@ -157,11 +158,11 @@ func (c userEraseCommand) Run(ctx context.Context, t terminal) error {
 type userSetRoleCommand struct {
 	userFlag
 
-	Role models.Role `required:"" enum:"owner,member" placeholder:"ROLE" help:"The new role: owner or member."`
+	Role people.Role `required:"" enum:"owner,member" placeholder:"ROLE" help:"The new role: owner or member."`
 }
 
 func (c userSetRoleCommand) Run(ctx context.Context, t terminal) error {
-	return c.withUser(ctx, func(store *models.Store, user models.User) error {
+	return c.withUser(ctx, func(store *models.Store, user people.User) error {
 		if _, err := store.People.SetRole(ctx, user.AccountID, user.ID, c.Role, record.Operator()); err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func (c userSetRoleCommand) Run(ctx context.Context, t terminal) error {
 }
 
 // withUser opens the store and calls work with it and the user.
-func (f userFlag) withUser(ctx context.Context, work func(*models.Store, models.User) error) error {
+func (f userFlag) withUser(ctx context.Context, work func(*models.Store, people.User) error) error {
 	return withStore(ctx, func(store *models.Store) error {
 		user, err := store.People.FindByEmail(ctx, f.Email)
 		if err == nil {

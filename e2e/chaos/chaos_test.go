@@ -19,6 +19,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/secret"
 )
 
@@ -77,7 +78,7 @@ func (r *run) createAccounts(t *testing.T) {
 	for i := range 2*(clients+portals) + 1 {
 		email := fmt.Sprintf("client-%d@example.com", i)
 		modelstest.Value(store.Accounts.Create(t.Context(),
-			models.NewAccount{Name: "Client", Email: email, Password: password}))(t)
+			people.NewAccount{Name: "Client", Email: email, Password: password}))(t)
 		r.emails = append(r.emails, email)
 	}
 	modelstest.Must(t, store.Close(t.Context()))

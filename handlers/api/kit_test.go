@@ -15,6 +15,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/widget"
 )
@@ -111,7 +112,7 @@ type customer struct {
 // customer creates an account with an agent and a key.
 func (s *service) customer() customer {
 	s.t.Helper()
-	account := modelstest.Value(s.store.Accounts.Create(s.t.Context(), models.NewAccount{
+	account := modelstest.Value(s.store.Accounts.Create(s.t.Context(), people.NewAccount{
 		Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery staple",
 	}))(s.t)
 	c := customer{accountID: account.ID, agent: s.createAgent(account.ID, "Front desk")}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -124,7 +124,7 @@ func (o *operators) remove(c *gin.Context, name string, gone error, f func(ctx c
 	if err != nil {
 		return err
 	}
-	_, err = query(o.site, c, 0, func(ctx context.Context) (found models.Account, err error) {
+	_, err = query(o.site, c, 0, func(ctx context.Context) (found people.Account, err error) {
 		if found, err = o.Store.Accounts.Find(ctx, account); err != nil {
 			return found, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -24,7 +24,7 @@ type Account struct {
 }
 
 // NewAccount returns the body of an account.
-func NewAccount(account models.Account) Account {
+func NewAccount(account people.Account) Account {
 	return Account{ID: account.ID, Name: account.Name, Disabled: account.DisabledAt != nil, CreatedAt: account.CreatedAt.UTC(), Limits: newLimits(account.Limits)}
 }
 
@@ -38,7 +38,7 @@ func (o *operators) listAccounts(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	accounts, err := query(o.site, c, 0, func(ctx context.Context) (value.List[models.Account], error) {
+	accounts, err := query(o.site, c, 0, func(ctx context.Context) (value.List[people.Account], error) {
 		return o.Store.Accounts.List(ctx, page)
 	})
 	return send(c, http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next}, err)
@@ -49,7 +49,7 @@ func (o *operators) showAccount(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	account, err := query(o.site, c, 0, func(ctx context.Context) (models.Account, error) {
+	account, err := query(o.site, c, 0, func(ctx context.Context) (people.Account, error) {
 		return o.Store.Accounts.Find(ctx, id)
 	})
 	return send(c, http.StatusOK, NewAccount(account), err)
@@ -66,7 +66,7 @@ func (o *operators) putAccount(c *gin.Context) error {
 		return body.err
 	}
 	var created bool
-	account, err := query(o.site, c, 0, func(ctx context.Context) (account models.Account, err error) {
+	account, err := query(o.site, c, 0, func(ctx context.Context) (account people.Account, err error) {
 		account, created, err = o.Store.Accounts.Put(ctx, id, name, disabled, limits, record.Operator())
 		return account, err
 	})

@@ -12,6 +12,7 @@ import (
 	"portal/handlers/api"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -88,7 +89,7 @@ func TestUsersOfAnAccount(t *testing.T) {
 		id, account := s.account()
 		var owner api.User
 		s.operate(http.MethodPost, account+"/users", `{"email": "Ada@example.com", "role": "owner"}`).is(http.StatusCreated).into(&owner)
-		if owner.Email != "Ada@example.com" || owner.Role != models.RoleOwner {
+		if owner.Email != "Ada@example.com" || owner.Role != people.RoleOwner {
 			t.Errorf("owner %+v", owner)
 		}
 		_, other := s.account()
@@ -137,7 +138,7 @@ func TestAccountsAndUsersAreErased(t *testing.T) {
 }
 
 func TestTwoStepVerificationOfAUser(t *testing.T) {
-	for want, user := range map[string]models.User{"": {}, "app": {HasApp: true}, "passkey": {HasPasskey: true}, "both": {HasApp: true, HasPasskey: true}} {
+	for want, user := range map[string]people.User{"": {}, "app": {HasApp: true}, "passkey": {HasPasskey: true}, "both": {HasApp: true, HasPasskey: true}} {
 		if got := api.NewUser(user).TwoStep; (got == nil) != (want == "") || got != nil && *got != want {
 			t.Errorf("want %q, got %v", want, got)
 		}
@@ -152,14 +153,14 @@ func TestUsersAreChanged(t *testing.T) {
 		for _, body := range []string{`{}`, `{"role": "member", "disabled": false}`} {
 			s.operate(http.MethodPatch, member, body).is(http.StatusOK).into(&user)
 		}
-		if user.Role != models.RoleMember || user.Disabled || user.LastSignInAt != nil || user.TwoStep != nil {
+		if user.Role != people.RoleMember || user.Disabled || user.LastSignInAt != nil || user.TwoStep != nil {
 			t.Errorf("unchanged: %+v", user)
 		}
 		for _, body := range []string{`{"role": "member"}`, `{"role": "member", "disabled": true}`, `{"disabled": true}`} {
 			s.operate(http.MethodPatch, owner, body).fails(http.StatusConflict, "CONFLICT").says("Conflict", "owner")
 		}
 		s.operate(http.MethodPatch, member, `{"role": "owner", "disabled": true}`).is(http.StatusOK).into(&user)
-		if user.Role != models.RoleOwner || !user.Disabled {
+		if user.Role != people.RoleOwner || !user.Disabled {
 			t.Errorf("changed: %+v", user)
 		}
 		// The other owner is disabled.

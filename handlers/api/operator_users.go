@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -20,14 +20,14 @@ import (
 type User struct {
 	ID           uuid.UUID   `json:"id"`
 	Email        string      `json:"email"`
-	Role         models.Role `json:"role"`
+	Role         people.Role `json:"role"`
 	Disabled     bool        `json:"disabled"`
 	LastSignInAt *time.Time  `json:"lastSignInAt"`
 	TwoStep      *string     `json:"twoStep"` // "app", "passkey" or "both"
 }
 
 // NewUser returns the body of a user.
-func NewUser(user models.User) User {
+func NewUser(user people.User) User {
 	var twoStep *string
 	switch {
 	case user.HasApp && user.HasPasskey:
@@ -59,12 +59,12 @@ func (o *operators) addUser(c *gin.Context) error {
 		return err
 	}
 	body := readObject(c, `{"email": "name@example.com", "role": "member"}`)
-	email, role := body.text("email"), models.Role(body.text("role"))
+	email, role := body.text("email"), people.Role(body.text("role"))
 	if body.err != nil {
 		return body.err
 	}
-	user, err := query(o.site, c, 0, func(ctx context.Context) (models.User, error) {
-		return o.Store.People.Add(ctx, account, models.NewUser{Email: email, Role: role}, record.Operator())
+	user, err := query(o.site, c, 0, func(ctx context.Context) (people.User, error) {
+		return o.Store.People.Add(ctx, account, people.NewUser{Email: email, Role: role}, record.Operator())
 	})
 	return send(c, http.StatusCreated, NewUser(user), err)
 }
@@ -76,16 +76,16 @@ func (o *operators) changeUser(c *gin.Context) error {
 		return err
 	}
 	body := readObject(c, `{"role": "member", "disabled": false}`)
-	change := models.UserChange{Disabled: body.truth("disabled")}
+	change := people.UserChange{Disabled: body.truth("disabled")}
 	if body.has("role") {
-		change.Role = new(models.Role(body.text("role")))
+		change.Role = new(people.Role(body.text("role")))
 	}
 	if body.err != nil {
 		return body.err
 	}
-	user, err := query(o.site, c, 0, func(ctx context.Context) (models.User, error) {
+	user, err := query(o.site, c, 0, func(ctx context.Context) (people.User, error) {
 		if _, err := o.Store.Accounts.Find(ctx, account); err != nil {
-			return models.User{}, err
+			return people.User{}, err
 		}
 		return o.Store.People.Change(ctx, account, id, change, record.Operator())
 	})
@@ -149,24 +149,24 @@ func (o *operators) createSignInLink(c *gin.Context) error {
 }
 
 // linkOf returns what creates the link of the user whom the fields userId, or email and role, name.
-func (o *object) linkOf(signIn *models.SignIn, account uuid.UUID) func(context.Context) (models.SignInLink, error) {
+func (o *object) linkOf(signIn *people.SignIn, account uuid.UUID) func(context.Context) (people.SignInLink, error) {
 	if o.null("email") {
 		if !o.null("role") {
 			o.refuse("The field role is only for a user with an email. Send " + o.example + ".")
 		}
 		user := o.id("userId")
-		return func(ctx context.Context) (models.SignInLink, error) {
+		return func(ctx context.Context) (people.SignInLink, error) {
 			return signIn.CreateLink(ctx, account, user, record.Operator())
 		}
 	}
 	if !o.null("userId") {
 		o.refuse("The fields userId and email exclude each other. Send " + o.example + ".")
 	}
-	user := models.NewUser{Email: o.text("email"), Role: models.RoleMember}
+	user := people.NewUser{Email: o.text("email"), Role: people.RoleMember}
 	if !o.null("role") {
-		user.Role = models.Role(o.text("role"))
+		user.Role = people.Role(o.text("role"))
 	}
-	return func(ctx context.Context) (models.SignInLink, error) {
+	return func(ctx context.Context) (people.SignInLink, error) {
 		return signIn.CreateLinkFor(ctx, account, user, record.Operator())
 	}
 }

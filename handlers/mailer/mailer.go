@@ -20,6 +20,7 @@ import (
 
 	"portal/handlers/brand"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/templates"
@@ -206,7 +207,7 @@ func (m *Mailer) message(queued record.Mail, token string) (*gomail.Msg, error) 
 		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(),
 		Reason: queued.Reason, Detail: queued.Detail, Device: device, Address: queued.Address,
 		At: templates.NewMoment(queued.At, queued.At), Token: token, EmailFreed: queued.EmailFreed(),
-		Owner: queued.Role == string(models.RoleOwner), Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: keys,
+		Owner: queued.Role == string(people.RoleOwner), Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: keys,
 		MoreKeys: len(queued.Keys) > len(keys),
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -51,14 +52,14 @@ func (s *system) open(t *testing.T) *models.Store {
 }
 
 // account creates an account with an owner who has this email.
-func (s *system) account(t *testing.T, email string) (models.Account, models.User) {
+func (s *system) account(t *testing.T, email string) (people.Account, people.User) {
 	t.Helper()
-	account := modelstest.Value(s.Accounts.Create(t.Context(), models.NewAccount{Name: "Acme <Ltd>", Email: email, Password: password}))(t)
-	return account, modelstest.Value(s.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: "203.0.113.7"}))(t)
+	account := modelstest.Value(s.Accounts.Create(t.Context(), people.NewAccount{Name: "Acme <Ltd>", Email: email, Password: password}))(t)
+	return account, modelstest.Value(s.SignIn.VerifyPassword(t.Context(), email, password, people.Client{Address: "203.0.113.7"}))(t)
 }
 
 // key generates a key and returns its value.
-func (s *system) key(t *testing.T, account models.Account, actor record.Actor) (models.Key, string) {
+func (s *system) key(t *testing.T, account people.Account, actor record.Actor) (models.Key, string) {
 	t.Helper()
 	key, secret, err := s.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod <1>", FormID: uuid.New()}, actor)
 	modelstest.Must(t, err)
@@ -110,8 +111,8 @@ func TestMailsReportChanges(t *testing.T) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
 		actor := record.UserActor(user.ID, "203.0.113.7")
-		known := models.Client{Address: "203.0.113.7", UserAgent: "Firefox/140.0 Linux", Device: models.NewDevice(user)}
-		unknown := models.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: models.Device{ID: uuid.New(), UserID: uuid.New()}}
+		known := people.Client{Address: "203.0.113.7", UserAgent: "Firefox/140.0 Linux", Device: people.NewDevice(user)}
+		unknown := people.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: people.Device{ID: uuid.New(), UserID: uuid.New()}}
 		s.run(t, s.Store, server.URL())
 
 		modelstest.Must(t, errOf(s.SignIn.Start(t.Context(), user, known)))
@@ -126,7 +127,7 @@ func TestMailsReportChanges(t *testing.T) {
 		modelstest.Must(t, errOf(s.Credentials.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
 		modelstest.Must(t, s.Credentials.ResetPassword(t.Context(), "ada@example.com", password))
 		user = modelstest.Value(s.SignIn.VerifyPassword(t.Context(), user.Email, password, known))(t)
-		known.Device = models.NewDevice(user)
+		known.Device = people.NewDevice(user)
 		token = modelstest.Value(s.SignIn.Start(t.Context(), user, known))(t).Token
 		session = modelstest.Value(s.Sessions.Find(t.Context(), token, known))(t)
 		server.Await(7)
@@ -178,7 +179,7 @@ func TestMailSaysThatAnEmailWasTakenFromAnUnprovenUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		invite := func(owner string) string {
 			account, user := s.account(t, owner)
-			_, token, err := s.Invitations.Create(t.Context(), account.ID, "ada@example.com", models.RoleMember, record.UserActor(user.ID, ""))
+			_, token, err := s.Invitations.Create(t.Context(), account.ID, "ada@example.com", people.RoleMember, record.UserActor(user.ID, ""))
 			modelstest.Must(t, err)
 			mail, mailed, err := s.Outbox.Claim(t.Context())
 			modelstest.Must(t, err)
@@ -189,7 +190,7 @@ func TestMailSaysThatAnEmailWasTakenFromAnUnprovenUser(t *testing.T) {
 			return token
 		}
 		for _, owner := range []string{"first@example.com", "second@example.com"} {
-			modelstest.Must(t, errOf(s.Invitations.Accept(t.Context(), invite(owner), password, models.Client{Address: "203.0.113.7"})))
+			modelstest.Must(t, errOf(s.Invitations.Accept(t.Context(), invite(owner), password, people.Client{Address: "203.0.113.7"})))
 		}
 		server := mailertest.Start(t)
 		s.run(t, s.Store, server.URL())
@@ -442,7 +443,7 @@ func TestPasswordResetIsSentToUsersOnly(t *testing.T) {
 		server := mailertest.Start(t)
 		s.account(t, "Ada@Example.com")
 		ask := func(email string) {
-			modelstest.Must(t, s.Credentials.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
+			modelstest.Must(t, s.Credentials.RequestPasswordReset(t.Context(), email, people.Client{Address: "203.0.113.7"}))
 		}
 		ask("nobody@example.com")
 		ask("ada@example.com ")
@@ -471,7 +472,7 @@ func TestInvitationIsSent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
-		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, "bob@bücher.example", models.RoleMember, record.UserActor(user.ID, "203.0.113.7"))
+		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, "bob@bücher.example", people.RoleMember, record.UserActor(user.ID, "203.0.113.7"))
 		modelstest.Must(t, err)
 		claimed, _, err := s.Outbox.Claim(t.Context())
 		modelstest.Must(t, err)

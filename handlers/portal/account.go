@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -17,7 +17,7 @@ import (
 type accountPages struct {
 	*site
 
-	credentials *models.Credentials
+	credentials *people.Credentials
 	passkeys    *relyingParty // nil: none
 	oidc        *oidcClient   // nil: none
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/templates"
 )
@@ -20,7 +21,7 @@ type activityPages struct {
 
 	activity *record.ActivityLog
 	keys     *models.Keys
-	people   *models.People
+	people   *people.People
 }
 
 const activityPath = "/activity"

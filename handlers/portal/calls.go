@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -24,7 +25,7 @@ type callPages struct {
 	calls    *models.Calls
 	keys     *models.Keys
 	agents   *models.Agents
-	accounts *models.Accounts
+	accounts *people.Accounts
 }
 
 const (

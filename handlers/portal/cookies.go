@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/sessions"
 
 	"portal/handlers/deps"
-	"portal/models"
+	"portal/models/people"
 )
 
 // The names of the portal's cookies.
@@ -35,7 +35,7 @@ var cookieAges = map[string]time.Duration{
 	revealedCookie:  0,
 	pendingCookie:   10 * time.Minute,
 	requestCookie:   10 * time.Minute, // how long the user may take at the provider
-	challengeCookie: models.ChallengeLife,
+	challengeCookie: people.ChallengeLife,
 	deviceCookie:    365 * 24 * time.Hour, // it gives no access, so sign-out keeps it
 	dismissedCookie: leakNotice,
 	hintsCookie:     hintRest,

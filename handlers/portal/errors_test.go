@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 )
 
 // Without JavaScript, forms without fields lead to addresses that end in "?".
@@ -147,7 +148,7 @@ func TestGenerationsOfAnAccountAreLimited(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
 	c, stranger := s.customer(t), s.customer(t)
-	colleague := c.colleague(models.RoleMember)
+	colleague := c.colleague(people.RoleMember)
 	generate := func(v *visitor) answer {
 		return v.post("/api-keys", generation("production", uuid.NewString()))
 	}
@@ -204,7 +205,7 @@ func TestChangesOfAnAccountAreLimited(t *testing.T) {
 	rename := func(by customer) answer {
 		return by.fragments().post("/api-keys/"+key.ID.String()+"/name", url.Values{"name": {"staging"}})
 	}
-	for _, user := range []customer{c, c.colleague(models.RoleMember), c.colleague(models.RoleMember)} {
+	for _, user := range []customer{c, c.colleague(people.RoleMember), c.colleague(people.RoleMember)} {
 		for range 120 {
 			rename(user).is(http.StatusOK)
 		}
@@ -212,7 +213,7 @@ func TestChangesOfAnAccountAreLimited(t *testing.T) {
 			rename(user).is(http.StatusTooManyRequests)
 		}
 	}
-	last := c.colleague(models.RoleMember)
+	last := c.colleague(people.RoleMember)
 	rename(last).is(http.StatusTooManyRequests).says("Too many changes. Wait 1 second, then try again.")
 	rename(stranger).is(http.StatusNotFound)
 	clock.Advance(time.Second + time.Millisecond) // the interval is rounded up
@@ -228,7 +229,7 @@ func TestReadsOfOneUserAreLimited(t *testing.T) {
 	s := newSite(t, modelstest.PostgresURL(t), httpBase, models.Options{})
 	c := s.customer(t)
 	agent := "/agents/" + c.agent("Night shift").ID.String()
-	colleague := c.colleague(models.RoleMember)
+	colleague := c.colleague(people.RoleMember)
 	c.key("production")
 	db := modelstest.OpenDatabase(t, s.databaseURL)
 	// Statements that read the last uses of keys wait until the gate is open.

@@ -9,7 +9,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -119,7 +119,7 @@ func (s *site) requireSession(c *gin.Context) {
 // removedFrom returns the name of the account that the user of an ended session was removed from,
 // otherwise "". The browser has named the user since it signed in.
 func (s *site) removedFrom(c *gin.Context) string {
-	var device models.Device
+	var device people.Device
 	if _, err := c.Request.Cookie(s.sessions.name); err != nil || !s.cookies.read(c, deviceCookie, &device) {
 		return ""
 	}

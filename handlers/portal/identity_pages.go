@@ -9,7 +9,7 @@ import (
 
 	"portal/handlers/portal/identity"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -23,7 +23,7 @@ func (p *accountPages) createIdentity(c *gin.Context) error {
 	request := authRequest{Purpose: connects, Session: sessionFrom(c).ID}
 	address, err := p.oidc.begin(c, request)
 	if err != nil {
-		return p.oidc.refuse(c, request, models.Identity{}, err)
+		return p.oidc.refuse(c, request, people.Identity{}, err)
 	}
 	c.Header("Refresh", "0; url="+address)
 	return p.sendPage(c, http.StatusOK, templates.ProviderPage{Provider: p.oidc.Name(), Address: address})
@@ -121,7 +121,7 @@ func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
 
 // signInWithIdentity signs in the user of an identity, and ends the browser's session, if there is
 // one.
-func (p *signInPages) signInWithIdentity(c *gin.Context, request authRequest, found models.Identity) error {
+func (p *signInPages) signInWithIdentity(c *gin.Context, request authRequest, found people.Identity) error {
 	signIn := p.signIns.WithIdentity
 	if p.oidc.DecidesAccess() {
 		signIn = p.signIns.WithClaims
@@ -135,7 +135,7 @@ func (p *signInPages) signInWithIdentity(c *gin.Context, request authRequest, fo
 
 // joinWithIdentity accepts an invitation for a user without a password, who signs in with the
 // identity.
-func (p *signInPages) joinWithIdentity(c *gin.Context, request authRequest, found models.Identity) error {
+func (p *signInPages) joinWithIdentity(c *gin.Context, request authRequest, found people.Identity) error {
 	if p.oidc.DecidesAccess() { // and not the invitation
 		return p.signInWithIdentity(c, request, found)
 	}
@@ -150,7 +150,7 @@ func (p *signInPages) joinWithIdentity(c *gin.Context, request authRequest, foun
 }
 
 // connectIdentity connects an identity to the user of the session in which the request began.
-func (p *signInPages) connectIdentity(c *gin.Context, request authRequest, found models.Identity) error {
+func (p *signInPages) connectIdentity(c *gin.Context, request authRequest, found people.Identity) error {
 	session, err := p.currentSession(c)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (p *signInPages) connectIdentity(c *gin.Context, request authRequest, found
 }
 
 // providerClient returns the client of a user with this identity.
-func (p *signInPages) providerClient(c *gin.Context, found models.Identity) models.Client {
+func (p *signInPages) providerClient(c *gin.Context, found people.Identity) people.Client {
 	client := p.newClient(c)
 	client.Provider, client.AuthenticatedAt = p.oidc.Name(), found.AuthenticatedAt
 	return client

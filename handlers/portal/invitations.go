@@ -8,17 +8,17 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
 
 // createInvitation invites a person and shows the link once.
 func (p *peoplePages) createInvitation(c *gin.Context) error {
-	email, role := value.ReadEmail(c.PostForm("email")), models.Role(c.PostForm("role"))
+	email, role := value.ReadEmail(c.PostForm("email")), people.Role(c.PostForm("role"))
 	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID, email, role, actorOf(c))
 	if err != nil {
-		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)
+		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == people.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)
 	}
 	return p.showInvitation(c, invitation, token, false)
 }
@@ -34,7 +34,7 @@ func (p *peoplePages) renewInvitation(c *gin.Context) error {
 
 // showInvitation shows the link of an invitation once. If again is set, it replaces an earlier
 // link.
-func (p *peoplePages) showInvitation(c *gin.Context, invitation models.Invitation, token string, again bool) error {
+func (p *peoplePages) showInvitation(c *gin.Context, invitation people.Invitation, token string, again bool) error {
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.url(invitationPath, token),
 		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),

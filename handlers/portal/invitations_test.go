@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -107,7 +108,7 @@ func TestInvitationThatEnded(t *testing.T) {
 func TestInvitationIsRefusedWithTheInputKept(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		other := c.customer(t)
-		member := c.colleague(models.RoleMember)
+		member := c.colleague(people.RoleMember)
 		c.invite("bob-" + c.email)
 		for email, message := range map[string]string{
 			"eve": "Enter an email address", "bob-" + c.email: "already been invited",

@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -19,7 +20,7 @@ import (
 func TestWorthALookFiltersTheLists(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		second := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID,
-			models.NewUser{Email: "second-" + c.email, Role: models.RoleMember}, record.Operator()))(t)
+			people.NewUser{Email: "second-" + c.email, Role: people.RoleMember}, record.Operator()))(t)
 		const day = value.Day
 		at := func(ago time.Duration) string { return time.Now().UTC().Add(-ago).Format("2006-01-02 15:04:05-07:00") }
 		age := func(label string, created, used time.Duration) {

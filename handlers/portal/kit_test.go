@@ -16,6 +16,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -86,14 +87,14 @@ var accounts atomic.Int64
 type customer struct {
 	*visitor
 	email   string
-	account models.Account
+	account people.Account
 }
 
 func (s *site) customer(t testing.TB) customer {
 	t.Helper()
 	c := customer{visitor: s.visitor(t), email: fmt.Sprintf("customer%d@example.com", accounts.Add(1))}
 	c.account = modelstest.Value(s.store.Accounts.Create(context.Background(),
-		models.NewAccount{Name: "Example Ltd", Email: c.email, Password: password}))(t)
+		people.NewAccount{Name: "Example Ltd", Email: c.email, Password: password}))(t)
 	c.signIn(c.email, password).redirects("/api-keys")
 	return c
 }

@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -108,7 +109,7 @@ func TestWithoutMailNobodyCanAskForALink(t *testing.T) {
 // the member's email.
 func (c customer) link() (path, email string) {
 	c.t.Helper()
-	user := modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, record.Operator()))(c.t)
+	user := modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, people.NewUser{Email: "member-of-" + c.email, Role: people.RoleMember}, record.Operator()))(c.t)
 	link, err := c.store.SignIn.CreateLink(c.t.Context(), c.account.ID, user.ID, record.Operator())
 	modelstest.Must(c.t, err)
 	return "/sign-in-links/" + link.Token, user.Email

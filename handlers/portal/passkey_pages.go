@@ -10,7 +10,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -61,7 +61,7 @@ func (p *accountPages) createPasskey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	err = p.credentials.AddPasskey(c.Request.Context(), session, models.Passkey{
+	err = p.credentials.AddPasskey(c.Request.Context(), session, people.Passkey{
 		CredentialID: credential.ID, Credential: string(record), SignCount: int64(credential.Authenticator.SignCount),
 		Name: templates.Device(c.Request.UserAgent()),
 	}, challenge.Challenge, actorOf(c))
@@ -138,7 +138,7 @@ func (p *signInPages) passkeySignInOptions(c *gin.Context) error {
 func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 	form := p.form(p.destination(c.PostForm("next")))
 	passkey, challenge, err := p.verifyPasskey(c)
-	var signedIn models.SignedIn
+	var signedIn people.SignedIn
 	if err == nil {
 		signedIn, err = p.signIns.WithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
 	}
@@ -158,31 +158,31 @@ func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 
 // verifyPasskey checks the answer in the form and returns the passkey with its new counter, and the
 // challenge. If the answer is not valid, the error is [errPasskeyRefused].
-func (p *signInPages) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
+func (p *signInPages) verifyPasskey(c *gin.Context) (people.Passkey, string, error) {
 	answer, err := protocol.ParseCredentialRequestResponseBytes([]byte(c.PostForm(credentialField)))
 	if err != nil {
-		return models.Passkey{}, "", refusedBecause(err)
+		return people.Passkey{}, "", refusedBecause(err)
 	}
 	challenge, known := p.passkeys.takeChallenge(c, answer.Response.CollectedClientData)
 	if !known {
-		return models.Passkey{}, "", refusedBecause(errChallengeUnknown)
+		return people.Passkey{}, "", refusedBecause(errChallengeUnknown)
 	}
 	passkey, err := p.credentials.FindPasskey(c.Request.Context(), answer.RawID)
 	if err != nil {
-		return models.Passkey{}, "", err
+		return people.Passkey{}, "", err
 	}
-	user := passkeyUser{session: models.Session{UserID: passkey.UserID}}
+	user := passkeyUser{session: people.Session{UserID: passkey.UserID}}
 	if user.credentials, err = credentialsOf(passkey); err != nil {
-		return models.Passkey{}, "", err
+		return people.Passkey{}, "", err
 	}
 	ignoreBackup(&user.credentials[0], &answer.Response.AuthenticatorData.Flags)
 	credential, err := p.passkeys.ValidateDiscoverableLogin(
 		func(_, _ []byte) (webauthn.User, error) { return user, nil }, challenge, answer)
 	if err != nil {
-		return models.Passkey{}, "", refusedBecause(err)
+		return people.Passkey{}, "", refusedBecause(err)
 	}
 	if credential.Authenticator.CloneWarning {
-		return models.Passkey{}, "", refusedBecause(errCounter)
+		return people.Passkey{}, "", refusedBecause(errCounter)
 	}
 	record, err := json.Marshal(credential)
 	passkey.Credential, passkey.SignCount = string(record), int64(credential.Authenticator.SignCount)

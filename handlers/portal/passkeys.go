@@ -15,7 +15,7 @@ import (
 
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
-	"portal/models"
+	"portal/models/people"
 )
 
 // credentialField is the name of the field with the browser's answer, as JSON.
@@ -109,7 +109,7 @@ func ignoreBackup(credential *webauthn.Credential, flags *protocol.Authenticator
 
 // passkeyUser is a user as the WebAuthn library sees it.
 type passkeyUser struct {
-	session     models.Session
+	session     people.Session
 	credentials []webauthn.Credential
 }
 
@@ -119,7 +119,7 @@ func (u passkeyUser) WebAuthnDisplayName() string                { return u.sess
 func (u passkeyUser) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
 // credentialsOf returns the credential records of passkeys.
-func credentialsOf(passkeys ...models.Passkey) ([]webauthn.Credential, error) {
+func credentialsOf(passkeys ...people.Passkey) ([]webauthn.Credential, error) {
 	credentials := make([]webauthn.Credential, len(passkeys))
 	for i, passkey := range passkeys {
 		if err := json.Unmarshal([]byte(passkey.Credential), &credentials[i]); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -18,8 +19,8 @@ import (
 type peoplePages struct {
 	*site
 
-	people      *models.People
-	invitations *models.Invitations
+	people      *people.People
+	invitations *people.Invitations
 	keys        *models.Keys
 }
 
@@ -67,7 +68,7 @@ func (p *peoplePages) newRole(c *gin.Context) error {
 
 // updateRole changes the role of a person.
 func (p *peoplePages) updateRole(c *gin.Context) error {
-	id, role := idOf(c), models.Role(c.PostForm("role"))
+	id, role := idOf(c), people.Role(c.PostForm("role"))
 	user, err := p.people.SetRole(c.Request.Context(), sessionFrom(c).AccountID, id, role, actorOf(c))
 	if err != nil {
 		return p.explain(c, err)
@@ -192,9 +193,9 @@ func (p *peoplePages) addRolesFrom(c *gin.Context, list *templates.PeopleList) e
 	return err
 }
 
-func (p *peoplePages) row(c *gin.Context, user models.User) templates.PersonRow {
+func (p *peoplePages) row(c *gin.Context, user people.User) templates.PersonRow {
 	return templates.PersonRow{
-		ID: user.ID, Email: user.Email, Owner: user.Role == models.RoleOwner, You: user.ID == sessionFrom(c).UserID,
+		ID: user.ID, Email: user.Email, Owner: user.Role == people.RoleOwner, You: user.ID == sessionFrom(c).UserID,
 		Disabled: user.DisabledAt != nil, LastSignIn: optionalMoment(user.LastSignInAt, p.Now()),
 	}
 }
@@ -223,7 +224,7 @@ func (p *peoplePages) createRemoval(c *gin.Context) error {
 		return p.explain(c, err)
 	}
 	if id == session.UserID {
-		c.Set(sessionContextKey, models.Session{}) // the notice is for a visitor
+		c.Set(sessionContextKey, people.Session{}) // the notice is for a visitor
 		return p.redirectWith(c, signInPath, fmt.Sprintf("You have left %s.", session.AccountName))
 	}
 	page, err := p.page(c)
@@ -259,7 +260,7 @@ func (p *peoplePages) leftKeys(c *gin.Context) (*templates.LeftKeys, error) {
 }
 
 // keysOf returns the active keys that a person has generated, or nil if there are none.
-func (p *peoplePages) keysOf(c *gin.Context, user models.User) (*templates.LeftKeys, error) {
+func (p *peoplePages) keysOf(c *gin.Context, user people.User) (*templates.LeftKeys, error) {
 	keys, err := p.keys.GeneratedBy(c.Request.Context(), sessionFrom(c).AccountID, user.ID)
 	if err != nil || len(keys) == 0 {
 		return nil, err
@@ -268,8 +269,8 @@ func (p *peoplePages) keysOf(c *gin.Context, user models.User) (*templates.LeftK
 }
 
 // roleName returns the role in a sentence: "an owner" or "a member".
-func roleName(role models.Role) string {
-	if role == models.RoleOwner {
+func roleName(role people.Role) string {
+	if role == people.RoleOwner {
 		return "an owner"
 	}
 	return "a member"

@@ -10,15 +10,16 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
 
 // colleague adds a user to the customer's account and signs the user in.
-func (c customer) colleague(role models.Role) customer {
+func (c customer) colleague(role people.Role) customer {
 	c.t.Helper()
 	email := uuid.NewString() + "@example.com"
-	modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, record.Operator()))(c.t)
+	modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, people.NewUser{Email: email, Password: password, Role: role}, record.Operator()))(c.t)
 	other := customer{visitor: c.site.visitor(c.t), email: email, account: c.account}
 	other.signIn(email, password).redirects("/api-keys")
 	return other
@@ -52,8 +53,8 @@ func (a answer) person(email string) element {
 func TestPeopleAreListed(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		other := c.customer(t)
-		member := c.colleague(models.RoleMember)
-		absent := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, record.Operator()))(t)
+		member := c.colleague(people.RoleMember)
+		absent := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, people.NewUser{Email: "absent-" + c.email, Role: people.RoleOwner}, record.Operator()))(t)
 		for viewer, buttons := range map[customer]int{c: 6, member: 0} {
 			page := viewer.like(v).get("/people").is(http.StatusOK)
 			table := page.one("table", "People")
@@ -82,7 +83,7 @@ func TestPeopleAreListed(t *testing.T) {
 
 func TestRolesAreChanged(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
-		member := c.colleague(models.RoleMember)
+		member := c.colleague(people.RoleMember)
 		form := c.get("/people").person(member.email).one("button", "Make owner").form()
 		asked := v.get(form.attr("action")).is(http.StatusOK).person(member.email)
 		asked.says("Make " + member.email + " an owner?")
@@ -108,7 +109,7 @@ func TestRolesAreChanged(t *testing.T) {
 		refused.one("alert", "You are the only owner. Make someone else an owner first.")
 		refused.person(member.email).one("button", "Make member")
 		last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "You are the only owner. Make someone else an owner first.")
-		absent := models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}
+		absent := people.NewUser{Email: "absent-" + c.email, Role: people.RoleOwner}
 		modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, absent, record.Operator()))(t)
 		last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "an owner who can sign in with")
 		last.post(own+"/role", url.Values{"role": {"admin"}}).is(http.StatusUnprocessableEntity)
@@ -118,7 +119,7 @@ func TestRolesAreChanged(t *testing.T) {
 
 func TestPersonIsRemoved(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
-		member := c.colleague(models.RoleMember)
+		member := c.colleague(people.RoleMember)
 		member.post("/api-keys", url.Values{"label": {"of the member"}, "form_id": {uuid.NewString()}}).is(http.StatusOK)
 		key := c.keys()[0]
 		c.get("/api-keys/" + key.ID.String()).is(http.StatusOK).says(" by " + member.email)
@@ -155,7 +156,7 @@ func newSiteOn(t *testing.T, s *site) *site {
 
 func TestOwnerLeavesTheAccount(t *testing.T) {
 	asCustomer(t, models.Options{}, func(_ *testing.T, c customer, v *visitor) {
-		owner := c.colleague(models.RoleOwner)
+		owner := c.colleague(people.RoleOwner)
 		v = owner.like(v)
 		v.get("/people/" + owner.id() + "/removal").person(owner.email).says("Leave this account?")
 		v.post("/people/"+owner.id()+"/removal", nil).redirects("/login")
@@ -168,7 +169,7 @@ func TestChangesOfPeopleTakeAFreshSignIn(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
 	c := s.customer(t)
-	member := c.colleague(models.RoleMember)
+	member := c.colleague(people.RoleMember)
 	clock.Advance(10 * time.Minute)
 	path, form := "/people/"+member.id()+"/role", url.Values{"role": {"owner"}}
 	asked := c.post(path, form).is(http.StatusForbidden)

@@ -12,7 +12,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/portal/identity"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -67,23 +67,23 @@ func (p *oidcClient) begin(c *gin.Context, request authRequest) (address string,
 func (p *oidcClient) start(c *gin.Context, request authRequest) error {
 	address, err := p.begin(c, request)
 	if err != nil {
-		return p.refuse(c, request, models.Identity{}, err)
+		return p.refuse(c, request, people.Identity{}, err)
 	}
 	return p.redirect(c, address)
 }
 
 // finish returns the request that the browser has begun, and the identity that the provider has
 // sent it back with.
-func (p *oidcClient) finish(c *gin.Context) (request authRequest, found models.Identity, err error) {
+func (p *oidcClient) finish(c *gin.Context) (request authRequest, found people.Identity, err error) {
 	p.cookies.take(c, requestCookie, c.Query("state"), &request)
-	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query(), func(ctx context.Context, found models.Identity) (identity.EmailUse, error) {
+	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query(), func(ctx context.Context, found people.Identity) (identity.EmailUse, error) {
 		return p.emailUse(ctx, request.Purpose, found)
 	})
 	return request, found, err
 }
 
 // emailUse returns what a request needs the email of an identity for.
-func (p *oidcClient) emailUse(ctx context.Context, purpose purpose, found models.Identity) (identity.EmailUse, error) {
+func (p *oidcClient) emailUse(ctx context.Context, purpose purpose, found people.Identity) (identity.EmailUse, error) {
 	if purpose == connects {
 		return identity.EmailShown, nil
 	}
@@ -99,7 +99,7 @@ func (p *oidcClient) emailUse(ctx context.Context, purpose purpose, found models
 
 // refuse shows why a sign-in at the provider has failed, and what the user can do. It
 // returns err if err is not about the sign-in.
-func (p *oidcClient) refuse(c *gin.Context, request authRequest, found models.Identity, err error) error {
+func (p *oidcClient) refuse(c *gin.Context, request authRequest, found people.Identity, err error) error {
 	status, message := p.explain(err)
 	if status == 0 {
 		return err

@@ -12,6 +12,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -72,7 +73,7 @@ func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
 		// Another account's claim, or none, does not let a known user in, and moves nobody.
 		refused(as(other.account.ID, "owner"))
 		refused(email)
-		if again := modelstest.Value(s.store.People.FindByEmail(t.Context(), email))(t); again.AccountID != c.account.ID || again.Role != models.RoleOwner {
+		if again := modelstest.Value(s.store.People.FindByEmail(t.Context(), email))(t); again.AccountID != c.account.ID || again.Role != people.RoleOwner {
 			t.Errorf("the user is %+v", again)
 		}
 		if people := modelstest.Value(s.store.People.List(t.Context(), other.account.ID, value.Page{Limit: 9}))(t); len(people.Items) != 1 {
@@ -82,7 +83,7 @@ func TestProviderDecidesAboutAccountsAndRoles(t *testing.T) {
 		taken := s.visitor(t).signInAs(strings.Join([]string{other.email, other.account.ID.String(), "member"}, "|"))
 		taken.is(http.StatusForbidden).one("alert", "isn’t linked to a user here")
 		// An invitation offers no provider.
-		_, token, err := s.store.Invitations.Create(t.Context(), other.account.ID, "new-"+email, models.RoleMember, record.Operator())
+		_, token, err := s.store.Invitations.Create(t.Context(), other.account.ID, "new-"+email, people.RoleMember, record.Operator())
 		modelstest.Must(t, err)
 		s.visitor(t).get("/invitations/"+token).is(http.StatusOK).none("link", "Join with Acme ID")
 	})

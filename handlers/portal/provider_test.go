@@ -13,6 +13,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -172,7 +173,7 @@ func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.connectAs(c.email).redirects("/account")
-		second := modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "second-" + c.email, Role: models.RoleOwner}, record.Operator()))(t)
+		second := modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, people.NewUser{Email: "second-" + c.email, Role: people.RoleOwner}, record.Operator()))(t)
 		modelstest.Must(t, s.store.Credentials.ResetPassword(t.Context(), second.Email, "correct horse battery staple"))
 		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, true))
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity).one("alert", "disabled")
@@ -285,9 +286,9 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 
 func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{PasswordsOff: true}, func(t *testing.T, s *site) {
-		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password}))(t)
+		account := modelstest.Value(s.store.Accounts.Create(t.Context(), people.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password}))(t)
 		invite := func(email string) string {
-			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, email, models.RoleMember, record.Operator())
+			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, email, people.RoleMember, record.Operator())
 			modelstest.Must(t, err)
 			return "/invitations/" + token
 		}
@@ -370,7 +371,7 @@ func TestProviderThatRefusesOrIsAway(t *testing.T) {
 func TestPasswordsAreOff(t *testing.T) {
 	onProviderSite(t, models.Options{PasswordsOff: true}, func(t *testing.T, s *site) {
 		v := s.visitor(t)
-		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
+		account := modelstest.Value(s.store.Accounts.Create(t.Context(), people.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
 		page := v.get("/login")
 		page.none("textbox", "Password")
 		page.one("link", "Sign in with Acme ID")
@@ -393,7 +394,7 @@ func TestPasswordsAreOff(t *testing.T) {
 func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	onProviderSite(t, models.Options{PasswordsOff: true, Now: clock.Now}, func(t *testing.T, s *site) {
-		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
+		account := modelstest.Value(s.store.Accounts.Create(t.Context(), people.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
 		c := customer{visitor: s.visitor(t), email: "ada@example.com", account: account}
 		path, _ := c.link()
 		c.post(path, nil).redirects("/api-keys")

@@ -14,6 +14,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -131,7 +132,7 @@ func TestLeakedKeyIsNoticedUntilTheReaderDismissesIt(t *testing.T) {
 			report("Website")
 			colleague := s.visitor(t)
 			member := "member-" + c.email
-			modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: member, Password: password, Role: models.RoleMember}, record.Operator()))(t)
+			modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, people.NewUser{Email: member, Password: password, Role: people.RoleMember}, record.Operator()))(t)
 			colleague.signIn(member, password)
 
 			notice := as.of(t, c.visitor).get("/api-keys").one("group", "Leaked keys")

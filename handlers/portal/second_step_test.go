@@ -12,6 +12,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -204,7 +205,7 @@ func TestOwnersRequireTwoStepVerification(t *testing.T) {
 	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
-			member := c.colleague(models.RoleMember)
+			member := c.colleague(people.RoleMember)
 			required := url.Values{"required": {"yes"}}
 			as.of(t, member.visitor).get("/settings").is(http.StatusForbidden).says("Ask an owner to change")
 			member.get("/settings").one("heading", "Only owners can open Settings")
@@ -258,11 +259,11 @@ func TestSecondStepOfAUserWithPasskeysOnly(t *testing.T) {
 	t.Parallel()
 	s := sqliteSite(t, "https://portal.test")
 	c := s.customer(t)
-	user := modelstest.Value(s.store.SignIn.VerifyPassword(t.Context(), c.email, password, models.Client{}))(t)
-	token := modelstest.Value(s.store.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
-	session := modelstest.Value(s.store.Sessions.Find(t.Context(), token, models.Client{}))(t)
+	user := modelstest.Value(s.store.SignIn.VerifyPassword(t.Context(), c.email, password, people.Client{}))(t)
+	token := modelstest.Value(s.store.SignIn.Start(t.Context(), user, people.Client{}))(t).Token
+	session := modelstest.Value(s.store.Sessions.Find(t.Context(), token, people.Client{}))(t)
 	actor := record.UserActor(user.ID, "192.0.2.1")
-	passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
+	passkey := people.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
 	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, "a challenge", actor))
 	added := modelstest.Value(s.store.Credentials.FindPasskey(t.Context(), passkey.CredentialID))(t)
 	removal := "/account/passkeys/" + added.ID.String() + "/removal"

@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/sessions"
 
 	"portal/handlers/middleware"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -33,7 +33,7 @@ func (s *site) session(c *gin.Context) (*sessions.Session, error) {
 
 // currentSession returns the session of the request, or nil for a visitor. A request that an open
 // page sends by itself does not keep the session alive.
-func (s *site) currentSession(c *gin.Context) (*models.Session, error) {
+func (s *site) currentSession(c *gin.Context) (*people.Session, error) {
 	session, err := s.session(c)
 	if err != nil {
 		return nil, err
@@ -69,28 +69,28 @@ func (s *site) endSession(c *gin.Context) error {
 }
 
 // lookupSession returns the session that requireSession or recognize has found, if any.
-func lookupSession(c *gin.Context) (models.Session, bool) {
+func lookupSession(c *gin.Context) (people.Session, bool) {
 	value, _ := c.Get(sessionContextKey)
-	session, ok := value.(models.Session)
+	session, ok := value.(people.Session)
 	return session, ok
 }
 
 // sessionFrom returns the signed-in user's session. It panics outside requireSession.
-func sessionFrom(c *gin.Context) models.Session {
-	return c.MustGet(sessionContextKey).(models.Session)
+func sessionFrom(c *gin.Context) people.Session {
+	return c.MustGet(sessionContextKey).(people.Session)
 }
 
 // background marks the requests of a route that open pages poll.
 func background(c *gin.Context) { c.Set(backgroundKey, true) }
 
 // clientOf returns the client of the request without its device.
-func clientOf(c *gin.Context) models.Client {
-	return models.Client{Address: middleware.ClientOf(c).String(), UserAgent: c.Request.UserAgent()}
+func clientOf(c *gin.Context) people.Client {
+	return people.Client{Address: middleware.ClientOf(c).String(), UserAgent: c.Request.UserAgent()}
 }
 
 // owns reports whether the user of the session is an owner, who may also invite and remove people,
 // change roles, and change settings that apply to everyone in the account.
-func owns(session models.Session) bool { return session.Role == models.RoleOwner }
+func owns(session people.Session) bool { return session.Role == people.RoleOwner }
 
 // actorOf returns the signed-in user as the actor of an activity.
 func actorOf(c *gin.Context) record.Actor {
@@ -98,7 +98,7 @@ func actorOf(c *gin.Context) record.Actor {
 }
 
 // newClient returns the client of a sign-in. Its device is zero if the browser is unknown.
-func (s *site) newClient(c *gin.Context) models.Client {
+func (s *site) newClient(c *gin.Context) people.Client {
 	client := clientOf(c)
 	s.cookies.read(c, deviceCookie, &client.Device)
 	return client
@@ -184,7 +184,7 @@ const paramSignedIn = "signed-in"
 // an earlier sign-in keeps cookies, so its addresses stay without the mark.
 func (s *site) marked(c *gin.Context, address string) string {
 	marked, err := url.Parse(address)
-	if err != nil || s.newClient(c).Device != (models.Device{}) {
+	if err != nil || s.newClient(c).Device != (people.Device{}) {
 		return address
 	}
 	query := marked.Query()

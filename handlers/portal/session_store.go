@@ -10,7 +10,7 @@ import (
 	"github.com/gorilla/sessions"
 
 	"portal/handlers/middleware"
-	"portal/models"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -22,17 +22,17 @@ import (
 type sessionStore struct {
 	name    string // of the cookie
 	cookies *sessions.CookieStore
-	stored  *models.Sessions
+	stored  *people.Sessions
 	timeout time.Duration    // of the database
 	slots   middleware.Slots // of look-ups
 }
 
-// storedKey is the key of the [models.Session] among the values of a session. A visitor has none.
+// storedKey is the key of the [people.Session] among the values of a session. A visitor has none.
 type storedKey struct{}
 
 // visit is the part of a request that only gin knows.
 type visit struct {
-	client     models.Client
+	client     people.Client
 	background bool // an open page sends the request by itself
 }
 
@@ -82,7 +82,7 @@ func (s *sessionStore) newSession() *sessions.Session {
 }
 
 // find looks up the session with the token. A background request does not keep it alive.
-func (s *sessionStore) find(r *http.Request, token string) (found models.Session, err error) {
+func (s *sessionStore) find(r *http.Request, token string) (found people.Session, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()
 	err = s.slots.Run(func() (err error) {
@@ -142,7 +142,7 @@ func (s *sessionStore) end(r *http.Request, session *sessions.Session) error {
 }
 
 // storedSession returns the session in the database. A visitor has none.
-func storedSession(session *sessions.Session) (models.Session, bool) {
-	stored, ok := session.Values[storedKey{}].(models.Session)
+func storedSession(session *sessions.Session) (people.Session, bool) {
+	stored, ok := session.Values[storedKey{}].(people.Session)
 	return stored, ok
 }

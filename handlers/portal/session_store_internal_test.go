@@ -19,6 +19,7 @@ import (
 	"portal/handlers/deps"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/secret"
 )
 
@@ -31,10 +32,10 @@ func storeOf(t *testing.T, databaseURL string) (*sessionStore, func() (token str
 		Store: store, BaseURL: &url.URL{Scheme: "http", Host: "portal.test"}, Now: time.Now, CookieKeys: keyring.CookieKeys(), SessionMax: time.Hour,
 	}, []byte("{}"), ""))(t)
 	const email, password = "ada@example.com", "correct horse battery staple"
-	modelstest.Value(store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: email, Password: password}))(t)
-	user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), email, password, models.Client{}))(t)
+	modelstest.Value(store.Accounts.Create(t.Context(), people.NewAccount{Name: "Example Ltd", Email: email, Password: password}))(t)
+	user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), email, password, people.Client{}))(t)
 	return p.sessions, func() string {
-		return modelstest.Value(store.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
+		return modelstest.Value(store.SignIn.Start(t.Context(), user, people.Client{}))(t).Token
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -20,8 +21,8 @@ import (
 type settingsPages struct {
 	*site
 
-	accounts    *models.Accounts
-	credentials *models.Credentials
+	accounts    *people.Accounts
+	credentials *people.Credentials
 	keys        *models.Keys
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -18,9 +18,9 @@ import (
 type signInPages struct {
 	*site
 
-	signIns     *models.SignIn
-	invitations *models.Invitations
-	credentials *models.Credentials
+	signIns     *people.SignIn
+	invitations *people.Invitations
+	credentials *people.Credentials
 	passkeys    *relyingParty // nil: none
 	oidc        *oidcClient   // nil: none
 }
@@ -97,7 +97,7 @@ func (p *signInPages) showSessionState(c *gin.Context) error {
 }
 
 // start signs in a user who has entered or set the password, and opens the page next.
-func (p *signInPages) start(c *gin.Context, user models.User, next string) error {
+func (p *signInPages) start(c *gin.Context, user people.User, next string) error {
 	signedIn, err := p.signIns.Start(c.Request.Context(), user, p.newClient(c))
 	if err != nil {
 		return err
@@ -108,12 +108,12 @@ func (p *signInPages) start(c *gin.Context, user models.User, next string) error
 // signedIn completes a sign-in: it gives the browser the token of its new session, ends the old
 // session, makes the browser a device of the user, and opens the page next. If the second step is
 // due, signedIn starts it instead.
-func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next string) error {
+func (p *signInPages) signedIn(c *gin.Context, signedIn people.SignedIn, next string) error {
 	if signedIn.Pending {
 		return p.startSecondStep(c, signedIn.Token, next)
 	}
 	// Both cookies are sent, also if the earlier session cannot be ended.
-	if err := cmp.Or(p.startSession(c, signedIn.Token), p.cookies.put(c, deviceCookie, models.NewDevice(signedIn.User))); err != nil {
+	if err := cmp.Or(p.startSession(c, signedIn.Token), p.cookies.put(c, deviceCookie, people.NewDevice(signedIn.User))); err != nil {
 		return err
 	}
 	next = p.marked(c, next)
@@ -165,7 +165,7 @@ func (p *signInPages) showSecondStep(c *gin.Context) error {
 	if plain, had := unmarked(c.Request.URL); had {
 		return p.redirect(c, plain)
 	}
-	factors, err := p.credentials.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
+	factors, err := p.credentials.Factors(c.Request.Context(), people.Session{AccountID: user.AccountID, UserID: user.ID})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -40,7 +41,7 @@ func TestUnusedKeysSetting(t *testing.T) {
 			v.post(unusedPath, unusedAfter(wrong)).is(http.StatusUnprocessableEntity).says("Choose one of the options")
 		}
 		c.offersUnused(t, "After 90 days", all...)
-		c.colleague(models.RoleMember).post(unusedPath, unusedAfter("30")).is(http.StatusForbidden)
+		c.colleague(people.RoleMember).post(unusedPath, unusedAfter("30")).is(http.StatusForbidden)
 	})
 }
 

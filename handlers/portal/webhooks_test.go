@@ -11,6 +11,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/webhook"
 )
@@ -33,7 +34,7 @@ func (c customer) endpoints() []models.Endpoint {
 func TestWebhookPages(t *testing.T) {
 	asOwnerOfWebhooks(t, func(t *testing.T, c customer, v *visitor) {
 		c.get("/settings").is(http.StatusOK).one("link", "Webhooks")
-		member := c.colleague(models.RoleMember)
+		member := c.colleague(people.RoleMember)
 		path := member.get("/integrate").is(http.StatusOK).one("link", "Receive events").attr("href")
 		member.get(path).is(http.StatusForbidden).one("heading", "Only owners can open Webhooks")
 		page := c.get("/webhooks").is(http.StatusOK)

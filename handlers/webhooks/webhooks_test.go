@@ -22,6 +22,7 @@ import (
 	"portal/handlers/webhooks"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
@@ -37,7 +38,7 @@ type instance struct {
 	url     string
 	clock   *modelstest.Clock
 	log     *modelstest.LogBuffer
-	account models.Account
+	account people.Account
 }
 
 // loopback allows receivers on this machine.
@@ -60,9 +61,9 @@ func (in *instance) open(guard *webhook.Guard) *models.Store {
 	return modelstest.Open(in.t, in.url, models.Options{Now: in.clock.Now, Webhooks: guard, Keyring: keyring, Logger: in.log.Logger(), Mail: true, ReportDelay: -time.Hour})
 }
 
-func (in *instance) newAccount() models.Account {
+func (in *instance) newAccount() people.Account {
 	in.t.Helper()
-	return modelstest.Value(in.store.Accounts.Create(in.t.Context(), models.NewAccount{
+	return modelstest.Value(in.store.Accounts.Create(in.t.Context(), people.NewAccount{
 		Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery staple",
 	}))(in.t)
 }

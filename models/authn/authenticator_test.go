@@ -21,6 +21,7 @@ import (
 	"portal/models"
 	"portal/models/authn"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -33,7 +34,7 @@ type fixture struct {
 	*authn.Authenticator
 	url     string
 	store   *models.Store
-	account models.Account
+	account people.Account
 }
 
 func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
@@ -53,7 +54,7 @@ func newFixture(t *testing.T, url string) *fixture {
 	})
 	var err error
 	f.account, err = f.store.Accounts.Create(t.Context(),
-		models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery"})
+		people.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery"})
 	must(t, err)
 	return f
 }

@@ -21,6 +21,7 @@ import (
 	"portal/models/backup"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/models/webhook"
@@ -40,7 +41,7 @@ type deployment struct {
 
 	url     string
 	email   string // of the account's user
-	account models.Account
+	account people.Account
 }
 
 func deploy(t *testing.T, url string) deployment {
@@ -52,7 +53,7 @@ func deploy(t *testing.T, url string) deployment {
 func (d deployment) as(t *testing.T, email string) deployment {
 	t.Helper()
 	d.email = email
-	d.account = modelstest.Value(d.Accounts.Create(t.Context(), models.NewAccount{Name: "Ada", Email: email, Password: password}))(t)
+	d.account = modelstest.Value(d.Accounts.Create(t.Context(), people.NewAccount{Name: "Ada", Email: email, Password: password}))(t)
 	return d
 }
 
@@ -84,9 +85,9 @@ func (d deployment) exec(t *testing.T, statement string, args ...any) {
 }
 
 // user returns the user who has this email and password.
-func (d deployment) user(t *testing.T, email, password string) (models.User, error) {
+func (d deployment) user(t *testing.T, email, password string) (people.User, error) {
 	t.Helper()
-	return d.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: "192.0.2.1"})
+	return d.SignIn.VerifyPassword(t.Context(), email, password, people.Client{Address: "192.0.2.1"})
 }
 
 func (d deployment) backUp(t *testing.T) string {
@@ -135,7 +136,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 
 		_, later := d.generate(t, "generated after the backup")
 		modelstest.Value(other.API.Authenticate(t.Context(), later, models.Source{}))(t)
-		session := modelstest.Value(d.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
+		session := modelstest.Value(d.SignIn.Start(t.Context(), user, people.Client{}))(t).Token
 		d.revoke(t, revokedID)
 		report := []models.LeakedText{models.NewLeakedText(leaked, "https://example.com/.env")}
 		modelstest.Value(d.Keys.ReportLeaked(t.Context(), report, record.LeakGitHub, ""))(t)
@@ -150,7 +151,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		d.answers(t, "revoked", revoked, value.ErrKeyRevoked)
 		d.answers(t, "later", later, value.ErrKeyUnknown)
 		deployment{Store: other}.answers(t, "later, on another instance", later, value.ErrKeyUnknown)
-		if _, err := d.Sessions.Find(t.Context(), session, models.Client{}); !errors.Is(err, value.ErrSessionNotFound) {
+		if _, err := d.Sessions.Find(t.Context(), session, people.Client{}); !errors.Is(err, value.ErrSessionNotFound) {
 			t.Errorf("the session has not ended: %v", err)
 		}
 		if _, err := d.user(t, d.email, "another horse battery"); err != nil {
@@ -439,7 +440,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	"roles and removals": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		demoted, removed := d.add(t, "bob@example.com"), d.add(t, "eve@example.com")
 		link := modelstest.Value(d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, record.Operator()))(t)
-		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, "guest@example.com", models.RoleOwner, record.Operator())
+		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, "guest@example.com", people.RoleOwner, record.Operator())
 		must(t, err)
 		return func() {
 				modelstest.Value(d.Invitations.Cancel(t.Context(), d.account.ID, invitation.ID, record.Operator()))(t)
@@ -447,7 +448,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				must(t, d.People.Remove(t.Context(), d.account.ID, removed.ID, record.Operator()))
 			}, func(t *testing.T) {
 				users, err := d.People.List(t.Context(), d.account.ID, value.Page{Limit: 10})
-				if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
+				if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != people.RoleMember {
 					t.Errorf("users %+v, %v", users, err)
 				}
 				if _, err := d.SignIn.LinkUser(t.Context(), link.Token); !errors.Is(err, value.ErrLinkInvalid) {
@@ -461,19 +462,19 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	},
 	"disconnected identity": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		user := modelstest.Value(d.user(t, d.email, password))(t)
-		signedIn := modelstest.Value(d.SignIn.Start(t.Context(), user, models.Client{}))(t)
+		signedIn := modelstest.Value(d.SignIn.Start(t.Context(), user, people.Client{}))(t)
 		session := modelstest.Value(d.Sessions.Peek(t.Context(), signedIn.Token))(t)
 		actor := record.UserActor(user.ID, "192.0.2.1")
-		kept := models.Identity{Issuer: "https://kept.example", Subject: "ada"}
-		ended := models.Identity{Issuer: "https://ended.example", Subject: "ada"}
-		for _, identity := range []models.Identity{kept, ended} {
+		kept := people.Identity{Issuer: "https://kept.example", Subject: "ada"}
+		ended := people.Identity{Issuer: "https://ended.example", Subject: "ada"}
+		for _, identity := range []people.Identity{kept, ended} {
 			must(t, d.Credentials.ConnectIdentity(t.Context(), session, identity, "Example", actor))
 		}
 		return func() {
 				must(t, d.Credentials.DisconnectIdentity(t.Context(), session, ended.Issuer, "Example", actor))
 			}, func(t *testing.T) {
-				for identity, want := range map[models.Identity]error{kept: nil, ended: value.ErrIdentityNotFound} {
-					if _, err := d.SignIn.WithIdentity(t.Context(), identity, false, models.Client{}); !errors.Is(err, want) {
+				for identity, want := range map[people.Identity]error{kept: nil, ended: value.ErrIdentityNotFound} {
+					if _, err := d.SignIn.WithIdentity(t.Context(), identity, false, people.Client{}); !errors.Is(err, want) {
 						t.Errorf("%s: %v, want %v", identity.Issuer, err, want)
 					}
 				}
@@ -703,9 +704,9 @@ func (d deployment) count(t *testing.T, want int, query string, args ...any) {
 	}
 }
 
-func (d deployment) add(t *testing.T, email string) models.User {
+func (d deployment) add(t *testing.T, email string) people.User {
 	t.Helper()
-	return modelstest.Value(d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, record.Operator()))(t)
+	return modelstest.Value(d.People.Add(t.Context(), d.account.ID, people.NewUser{Email: email, Role: people.RoleOwner}, record.Operator()))(t)
 }
 
 func TestRestoreKeepsLaterChanges(t *testing.T) {
@@ -755,8 +756,8 @@ func TestRestoreErasesAgain(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		ctx := t.Context()
 		d := deploy(t, url)
-		bob := modelstest.Value(d.People.Add(ctx, d.account.ID, models.NewUser{Email: "bob@example.com", Role: models.RoleMember}, record.Operator()))(t)
-		modelstest.Value(d.SignIn.Start(ctx, bob, models.Client{}))(t)
+		bob := modelstest.Value(d.People.Add(ctx, d.account.ID, people.NewUser{Email: "bob@example.com", Role: people.RoleMember}, record.Operator()))(t)
+		modelstest.Value(d.SignIn.Start(ctx, bob, people.Client{}))(t)
 		eve := d.as(t, "eve@example.com")
 		before := d.backUp(t)
 		must(t, d.Accounts.SetDisabled(ctx, eve.account.ID, true, record.Operator()))
@@ -830,7 +831,7 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 func TestRestoreOfABackupWithTheFirstSchema(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
-		d := deployment{url: empty(t, url), account: models.Account{ID: uuid.New()}}
+		d := deployment{url: empty(t, url), account: people.Account{ID: uuid.New()}}
 		modelstest.MigrateFirst(t, d.url)
 		began := time.Now().UTC().Add(-time.Hour)
 		d.exec(t, "INSERT INTO accounts (id, name, created_at) VALUES (?, 'Ada', ?)", d.account.ID, began)

@@ -12,6 +12,7 @@ import (
 	"portal/models"
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/people"
 	"portal/models/record"
 )
 
@@ -80,13 +81,13 @@ func value[T any](t *testing.T, f *fixture, query string) (v T) {
 // customer is an account with a key.
 type customer struct {
 	store   *models.Store
-	account models.Account
+	account people.Account
 }
 
 func (f *fixture) customer(t *testing.T) customer {
 	t.Helper()
 	store := modelstest.Open(t, f.url, models.Options{})
-	account, err := store.Accounts.Create(t.Context(), models.NewAccount{Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery"})
+	account, err := store.Accounts.Create(t.Context(), people.NewAccount{Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery"})
 	must(t, err)
 	return customer{store, account}
 }

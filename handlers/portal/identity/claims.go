@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/people"
 	"portal/models/value"
 )
 
@@ -108,18 +108,18 @@ func (c claims) isFor(clientID string, audiences int) bool {
 }
 
 // access returns the account and the role in the claims, or nil unless both are valid.
-func (c claims) access() *models.IdentityAccess {
-	role := models.Role(c.Role)
+func (c claims) access() *people.IdentityAccess {
+	role := people.Role(c.Role)
 	id, ok := value.ParseID(string(c.Account))
-	if !ok || id == uuid.Nil || role != models.RoleOwner && role != models.RoleMember {
+	if !ok || id == uuid.Nil || role != people.RoleOwner && role != people.RoleMember {
 		return nil
 	}
-	return &models.IdentityAccess{AccountID: id, Role: role}
+	return &people.IdentityAccess{AccountID: id, Role: role}
 }
 
 // identity returns the identity at an issuer that the claims describe.
-func (c claims) identity(issuer string) models.Identity {
-	identity := models.Identity{Issuer: issuer, Subject: c.Subject, Access: c.access(), AuthenticatedAt: c.AuthTime.Time}
+func (c claims) identity(issuer string) people.Identity {
+	identity := people.Identity{Issuer: issuer, Subject: c.Subject, Access: c.access(), AuthenticatedAt: c.AuthTime.Time}
 	if len(c.Email) <= maxEmail {
 		identity.Email, identity.EmailVerified = string(c.Email), c.EmailVerified.is(true)
 	}

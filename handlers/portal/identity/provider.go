@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"portal/models"
+	"portal/models/people"
 )
 
 const (
@@ -137,7 +137,7 @@ func (p *Provider) Begin(ctx context.Context, again bool) (address string, r Aut
 // an error that wraps [ErrExpired], [ErrDenied] or [ErrFailed], or is of emailUse. A zero request
 // means that the browser has none. Finish calls emailUse with the identity of the ID token. Without
 // an email that is required, the error is [ErrFailed] if the provider might have given one.
-func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Values, emailUse func(context.Context, models.Identity) (EmailUse, error)) (identity models.Identity, err error) {
+func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Values, emailUse func(context.Context, people.Identity) (EmailUse, error)) (identity people.Identity, err error) {
 	for _, values := range parameters {
 		if len(values) > 1 { // RFC 6749, section 3.1
 			return identity, ErrExpired

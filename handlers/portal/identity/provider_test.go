@@ -21,8 +21,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/portal/identity"
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/people"
 )
 
 // hostile is a provider whose responses a test can forge.
@@ -85,7 +85,7 @@ func newHostile(t *testing.T) *hostile {
 }
 
 // rotate replaces the key.
-func (h *hostile) emailUse(context.Context, models.Identity) (identity.EmailUse, error) {
+func (h *hostile) emailUse(context.Context, people.Identity) (identity.EmailUse, error) {
 	return h.use, nil
 }
 
@@ -128,7 +128,7 @@ func (h *hostile) idToken(t *testing.T) string {
 }
 
 // signIn begins and finishes a sign-in, with these parameters changed in the response.
-func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, error) {
+func (h *hostile) signIn(t *testing.T, parameters url.Values) (people.Identity, error) {
 	t.Helper()
 	return h.signInAt(t, h.client(), parameters)
 }
@@ -140,11 +140,11 @@ func (h *hostile) client() *identity.Provider {
 	})
 }
 
-func (h *hostile) signInAt(t *testing.T, p *identity.Provider, parameters url.Values) (models.Identity, error) {
+func (h *hostile) signInAt(t *testing.T, p *identity.Provider, parameters url.Values) (people.Identity, error) {
 	t.Helper()
 	address, request, err := p.Begin(t.Context(), false)
 	if err != nil {
-		return models.Identity{}, err
+		return people.Identity{}, err
 	}
 	sent := modelstest.Value(url.Parse(address))(t)
 	query := sent.Query()
@@ -254,7 +254,7 @@ func TestTheProviderRotatesItsKey(t *testing.T) {
 	modelstest.Must(t, errOf(h.signInAt(t, p, nil)))
 }
 
-func errOf(_ models.Identity, err error) error { return err }
+func errOf(_ people.Identity, err error) error { return err }
 
 func signer(t *testing.T, algorithm jose.SignatureAlgorithm, key any) jose.Signer {
 	t.Helper()
@@ -526,7 +526,7 @@ func TestClaimsInTheShapesThatProvidersSend(t *testing.T) {
 		h.token = func(c map[string]any) { maps.Copy(c, shapes) }
 		found, err := h.signIn(t, nil)
 		if err != nil || found.Email != "ada@example.com" || !found.EmailVerified || found.AuthenticatedAt.Unix() != 1_700_000_000 ||
-			found.Access == nil || found.Access.AccountID.String() != account || found.Access.Role != models.RoleOwner {
+			found.Access == nil || found.Access.AccountID.String() != account || found.Access.Role != people.RoleOwner {
 			t.Errorf("%v: %+v, %v", shapes, found, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"portal/models"
+	"portal/models/people"
 )
 
 // EmailUse is what a sign-in needs the email of an identity for.
@@ -32,11 +32,11 @@ const userInfoTimeout = 3 * time.Second
 
 // redeem exchanges the code for the identity, and does not keep the tokens. It asks the UserInfo
 // endpoint only for an email that emailUse needs and the ID token lacks.
-func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string, emailUse func(context.Context, models.Identity) (EmailUse, error)) (models.Identity, error) {
+func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string, emailUse func(context.Context, people.Identity) (EmailUse, error)) (people.Identity, error) {
 	ctx = oidc.ClientContext(ctx, d.metadata.client)
 	tokens, err := d.oauth.Exchange(ctx, code, oauth2.VerifierOption(r.Verifier))
 	if err != nil {
-		return models.Identity{}, exchangeFailure(err)
+		return people.Identity{}, exchangeFailure(err)
 	}
 	found, err := d.verify(ctx, tokens, r.Nonce)
 	if err != nil {
@@ -46,12 +46,12 @@ func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string, ema
 		}
 	}
 	if err != nil {
-		return models.Identity{}, failure("the ID token", err)
+		return people.Identity{}, failure("the ID token", err)
 	}
 	identity := found.identity(d.metadata.config.Issuer)
 	use, err := emailUse(ctx, identity)
 	if err != nil {
-		return models.Identity{}, err
+		return people.Identity{}, err
 	}
 	lacks := found.Email == "" || use == EmailRequired && found.EmailVerified.value == nil
 	if use == EmailUnused || !lacks || !d.userInfo {
@@ -60,7 +60,7 @@ func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string, ema
 	err = d.addEmail(ctx, tokens, &found)
 	switch {
 	case errors.Is(err, errOtherSubject), err != nil && use == EmailRequired && found.Email == "":
-		return models.Identity{}, failure("the UserInfo response", err)
+		return people.Identity{}, failure("the UserInfo response", err)
 	case err != nil: // what the ID token has is enough
 		d.metadata.config.Logger.WarnContext(ctx, "a sign-in at the identity provider goes on without UserInfo", slog.Any("error", failure("the UserInfo response", err)))
 	}

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"bytes"
@@ -77,10 +77,10 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 // checkNewInvitation returns an error unless the actor may invite this email now. If an invitation
 // for the email has expired, checkNewInvitation deletes it.
 func checkNewInvitation(ctx context.Context, tx db.Tx, n Invitation, actor record.Actor) error {
-	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
+	if err := CheckOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err
 	}
-	user, err := findUser(ctx, tx, "u.email_hash = ?", value.StoredHash(n.Email))
+	user, err := FindUser(ctx, tx, "u.email_hash = ?", value.StoredHash(n.Email))
 	switch {
 	case err == nil && user.AccountID == n.AccountID:
 		return &value.InvalidError{Field: "email", Message: "This person is already in this account."}
@@ -125,7 +125,7 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return invitation, err
 		}
-		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+		if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
 			return invitation, err
 		}
 		now := tx.Now()
@@ -158,7 +158,7 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return invitation, err
 		}
-		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+		if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
 			return invitation, err
 		}
 		created := tx.NewSelect().Model((*record.Activity)(nil)).Column("id").
@@ -229,10 +229,10 @@ func queueInvitation(ctx context.Context, tx db.Tx, n Invitation, activityID uui
 	}})
 }
 
-// createInvitationLink gives the invitation of a queued mail a second token, which replaces that of
+// CreateInvitationLink gives the invitation of a queued mail a second token, which replaces that of
 // an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended,
 // the token is empty.
-func createInvitationLink(ctx context.Context, tx db.Tx, mail *record.Mail) (token string, err error) {
+func CreateInvitationLink(ctx context.Context, tx db.Tx, mail *record.Mail) (token string, err error) {
 	token = value.NewToken()
 	subject := tx.NewSelect().Model((*record.Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
 	var invitation Invitation
@@ -295,7 +295,7 @@ func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, iden
 // findLimited is [Invitations.Find] with a limit on wrong tokens from one network, and with its own
 // deadlines.
 func (i *Invitations) findLimited(ctx context.Context, token string, client Client) (Invitation, error) {
-	subject := []subject{signInSubject("invitation", value.Network(client.Address))}
+	subject := []Subject{SignInSubject("invitation", value.Network(client.Address))}
 	if err := i.guesses.check(ctx, i.db, subject); err != nil {
 		return Invitation{}, err
 	}

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (u userTokens) create(ctx context.Context, tx db.Tx, userID uuid.UUID, expi
 
 // findUser returns the user of a token. The error may be invalid or [value.ErrSignInDisabled].
 func (u userTokens) findUser(ctx context.Context, db bun.IDB, token string, now time.Time) (User, error) {
-	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
+	user, err := FindUser(ctx, db, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
 		bun.Ident(u.table), value.HashToken(token), now)
 	switch {
 	case errors.Is(err, value.ErrUserNotFound):

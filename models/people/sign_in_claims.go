@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail b
 // userOfClaims returns the user of an identity, whom it adds if there is none, and whether they
 // were connected before.
 func (s *SignIn) userOfClaims(ctx context.Context, tx db.Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
-	account, err := findAccount(ctx, tx, identity.Access.AccountID)
+	account, err := FindAccount(ctx, tx, identity.Access.AccountID)
 	if errors.Is(err, value.ErrAccountNotFound) {
 		err = value.ErrNoAccess
 	}

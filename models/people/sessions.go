@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func (s *Sessions) create(ctx context.Context, tx db.Tx, user User, method signI
 	}
 	_, err = record.QueueMails(ctx, tx, []record.Mail{{
 		Kind: activity.Action, AccountID: &user.AccountID, ActivityID: &activity.ID, Recipient: user.Email,
-		DeviceHash: signInSubject("client", value.Network(client.Address)+"\x00"+session.UserAgent).hash,
+		DeviceHash: SignInSubject("client", value.Network(client.Address)+"\x00"+session.UserAgent).Hash,
 	}})
 	return token, err
 }

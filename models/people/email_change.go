@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"bytes"
@@ -119,10 +119,10 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 	return email, sent, err
 }
 
-// createEmailChangeLink returns the token of the link in a queued mail, which replaces that of an
+// CreateEmailChangeLink returns the token of the link in a queued mail, which replaces that of an
 // earlier attempt. If the request has ended or a user has the email and proved it, the token is
 // empty.
-func createEmailChangeLink(ctx context.Context, tx db.Tx, mail record.Mail) (token string, err error) {
+func CreateEmailChangeLink(ctx context.Context, tx db.Tx, mail record.Mail) (token string, err error) {
 	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", value.StoredHash(mail.Recipient))
 	token = value.NewToken()
 	changed, err := value.Affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", value.HashToken(token)).
@@ -176,7 +176,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 		return err
 	}
 	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx db.Tx) error {
-		user, err := findUser(ctx, tx, "u.email_hash = ?", value.StoredHash(old))
+		user, err := FindUser(ctx, tx, "u.email_hash = ?", value.StoredHash(old))
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 // links that were sent to an email of the user, and records the activity. If provenAt is nil,
 // nobody has proved the email. The error may be [value.ErrEmailTaken].
 func replaceEmail(ctx context.Context, tx db.Tx, userID uuid.UUID, email string, provenAt *time.Time, actor record.Actor) error {
-	user, err := findUser(ctx, tx, "u.id = ?", userID)
+	user, err := FindUser(ctx, tx, "u.id = ?", userID)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func freeEmail(ctx context.Context, tx db.Tx, email string, except uuid.UUID) er
 	if err != nil {
 		return err
 	}
-	user, err := findUser(ctx, tx, unproven, value.StoredHash(email), except)
+	user, err := FindUser(ctx, tx, unproven, value.StoredHash(email), except)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"sync"
@@ -9,9 +9,9 @@ import (
 	"portal/models/secret"
 )
 
-// PeopleServices are the services of accounts and of the people who sign in to them. They share the
+// Services are the services of accounts and of the people who sign in to them. They share the
 // hashing of passwords and the limits of wrong ones.
-type PeopleServices struct {
+type Services struct {
 	Accounts    *Accounts
 	People      *People
 	Invitations *Invitations
@@ -23,8 +23,8 @@ type PeopleServices struct {
 	passwords *passwords
 }
 
-// PeopleOptions configure [PeopleServices].
-type PeopleOptions struct {
+// Options configure [Services].
+type Options struct {
 	Sealer       secret.Sealer // of the secrets of authenticator apps
 	SessionIdle  time.Duration // idle limit of a session
 	SessionMax   time.Duration // absolute limit of a session
@@ -34,14 +34,14 @@ type PeopleOptions struct {
 	LastSeen     *db.LastSeenBuffer // of sessions
 }
 
-// newPeople returns the services. Their writes in the background run in the group.
-func newPeople(db *db.DB, background *sync.WaitGroup, o PeopleOptions) *PeopleServices {
+// New returns the services. Their writes in the background run in the group.
+func New(db *db.DB, background *sync.WaitGroup, o Options) *Services {
 	if o.SignInLimit == 0 {
 		o.SignInLimit = defaultSignInLimit
 	}
 	guesses := &guesses{db: db, limit: o.SignInLimit, background: background}
 	passwords := &passwords{db: db, hasher: o.Hasher, guesses: guesses, off: o.PasswordsOff}
-	s := &PeopleServices{guesses: guesses, passwords: passwords}
+	s := &Services{guesses: guesses, passwords: passwords}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
 	s.People = &People{db: db, passwords: passwords}
 	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: o.LastSeen, passwords: passwords}
@@ -52,15 +52,15 @@ func newPeople(db *db.DB, background *sync.WaitGroup, o PeopleOptions) *PeopleSe
 }
 
 // PasswordsOff reports whether sign-in with a password is turned off.
-func (s *PeopleServices) PasswordsOff() bool { return s.passwords.off }
+func (s *Services) PasswordsOff() bool { return s.passwords.off }
 
 // SetPasswordsOff turns sign-in with a password off or on. Nothing else may use the services before.
-func (s *PeopleServices) SetPasswordsOff(off bool) { s.passwords.off = off }
+func (s *Services) SetPasswordsOff(off bool) { s.passwords.off = off }
 
 // Refused returns how many passwords and codes were refused since the start of the process: wrong
 // ones, those not checked because there were too many wrong ones before, and right ones of a
 // disabled user or account.
-func (s *PeopleServices) Refused() (wrong, limited, disabled uint64) {
+func (s *Services) Refused() (wrong, limited, disabled uint64) {
 	refused := &s.guesses.refused
 	return refused.wrong.Load(), refused.limited.Load(), refused.disabled.Load()
 }

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -61,13 +61,13 @@ func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, erro
 
 // Find returns an account, or [value.ErrAccountNotFound]. It is for operators.
 func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
-	return findAccount(ctx, a.db, id)
+	return FindAccount(ctx, a.db, id)
 }
 
 // notErased is the condition that the account is not being erased.
 const notErased = "NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.id = account.id AND finished_at IS NULL)"
 
-func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
+func FindAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
 	var account Account
 	err := db.NewSelect().Model(&account).Where("id = ?", id).Where(notErased).Scan(ctx)
 	return account, value.NotFound("find account", err, value.ErrAccountNotFound)
@@ -130,7 +130,7 @@ func (a *Accounts) Put(
 				return err
 			}
 		}
-		account, err = findAccount(ctx, tx, id)
+		account, err = FindAccount(ctx, tx, id)
 		return err
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 		if err := renameAccount(ctx, tx, id, name, actor); err != nil {
 			return err
 		}
-		return checkOwner(ctx, tx, id, actor)
+		return CheckOwner(ctx, tx, id, actor)
 	})
 }
 
@@ -159,7 +159,7 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 // account, the error is [value.ErrAccountNotFound]. SetDisabled is for operators.
 func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor record.Actor) error {
 	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx db.Tx) error {
-		if _, err := findAccount(ctx, tx, id); err != nil {
+		if _, err := FindAccount(ctx, tx, id); err != nil {
 			return err
 		}
 		return setAccountDisabled(ctx, tx, id, disabled, actor)
@@ -173,7 +173,7 @@ func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Lim
 		if err := setAccountLimits(ctx, tx, id, limits, actor); err != nil {
 			return Account{}, err
 		}
-		return findAccount(ctx, tx, id)
+		return FindAccount(ctx, tx, id)
 	})
 }
 
@@ -184,7 +184,7 @@ func setAccountLimits(ctx context.Context, tx db.Tx, id uuid.UUID, limits value.
 	if err := tx.LockAccount(ctx, id); err != nil {
 		return err
 	}
-	account, err := findAccount(ctx, tx, id)
+	account, err := FindAccount(ctx, tx, id)
 	if err != nil || account.Limits == limits {
 		return err
 	}
@@ -209,7 +209,7 @@ func renameAccount(ctx context.Context, tx db.Tx, id uuid.UUID, name string, act
 	if err := tx.LockAccount(ctx, id); err != nil {
 		return err
 	}
-	account, err := findAccount(ctx, tx, id)
+	account, err := FindAccount(ctx, tx, id)
 	if err != nil || account.Name == name {
 		return err
 	}
@@ -226,7 +226,7 @@ func setAccountDisabled(ctx context.Context, tx db.Tx, id uuid.UUID, disabled bo
 	if err != nil || !changed {
 		return err
 	}
-	account, err := findAccount(ctx, tx, id)
+	account, err := FindAccount(ctx, tx, id)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+		if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
 			return err
 		}
 		if required && actor.Kind != record.ActorOperator {

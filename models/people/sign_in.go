@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -62,14 +62,14 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 		return User{}, err
 	}
 	ofEmail := emailSubject(email)
-	subjects := []subject{ofEmail, signInSubject("address", value.Network(client.Address))}
+	subjects := []Subject{ofEmail, SignInSubject("address", value.Network(client.Address))}
 	guess := guess{
 		limited: subjects, counted: subjects, place: strangerPlace(client),
 		actor: record.VisitorActor(client.Address), action: record.ActionSignInFailed,
 	}
 	if known {
-		device := signInSubject("device", client.Device.ID.String())
-		guess.limited = []subject{ofEmail.times(2), device}
+		device := SignInSubject("device", client.Device.ID.String())
+		guess.limited = []Subject{ofEmail.times(2), device}
 		guess.counted = append(guess.counted, device)
 		guess.place = knownPlace(email)
 	}

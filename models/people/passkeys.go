@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		user, err := findUser(ctx, tx, "u.id = ?", session.UserID)
+		user, err := FindUser(ctx, tx, "u.id = ?", session.UserID)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 // [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
 	return db.InTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
-		user, err := findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
+		user, err := FindUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
 		switch {
 		case errors.Is(err, value.ErrUserNotFound):
 			return SignedIn{}, value.ErrPasskeyNotFound

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -31,8 +31,8 @@ type passwords struct {
 
 // guess says how a password is checked that may be wrong.
 type guess struct {
-	limited []subject // the subjects whose wrong passwords limit it
-	counted []subject // the subjects that a wrong password counts for
+	limited []Subject // the subjects whose wrong passwords limit it
+	counted []Subject // the subjects that a wrong password counts for
 	place   password.Place
 	actor   record.Actor  // of the activity that records a wrong password
 	action  record.Action // of that activity
@@ -53,9 +53,9 @@ func knownPlace(email string) password.Place {
 // or, as with a known browser, too many of the user. Those of strangers are fewer, so they do not
 // stop a signed-in user.
 func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor record.Actor) (User, error) {
-	email, inSession := emailSubject(session.Email), signInSubject("session", session.ID.String())
+	email, inSession := emailSubject(session.Email), SignInSubject("session", session.ID.String())
 	user, err := p.verify(ctx, session.Email, password, guess{
-		limited: []subject{email.times(2), inSession}, counted: []subject{email, inSession}, place: knownPlace(session.Email),
+		limited: []Subject{email.times(2), inSession}, counted: []Subject{email, inSession}, place: knownPlace(session.Email),
 		actor: actor, action: record.ActionPasswordRefused,
 	})
 	if err == nil && user.ID != session.UserID { // another user got the email meanwhile
@@ -123,7 +123,7 @@ func (p *passwords) find(ctx context.Context, turn *password.Turn, email, passwo
 	// The time for hashing must not count against the database's limit.
 	ctxDB, cancel := context.WithTimeout(ctx, p.db.Timeout)
 	defer cancel()
-	user, err := findUser(ctxDB, p.db, "u.email_hash = ?", value.StoredHash(email))
+	user, err := FindUser(ctxDB, p.db, "u.email_hash = ?", value.StoredHash(email))
 	known := err == nil
 	if errors.Is(err, value.ErrUserNotFound) {
 		user.PasswordHash, err = p.hasher.Absent(), nil

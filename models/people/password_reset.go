@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	if _, err := value.CleanEmail(email); err != nil {
 		return err
 	}
-	counted := []subject{signInSubject("reset email", string(value.HashEmail(email))), signInSubject("reset address", value.Network(client.Address))}
+	counted := []Subject{SignInSubject("reset email", string(value.HashEmail(email))), SignInSubject("reset address", value.Network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx db.Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
@@ -55,10 +55,10 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	})
 }
 
-// createPasswordResetLink returns the address of the user of a queued mail and the token of a new
+// CreatePasswordResetLink returns the address of the user of a queued mail and the token of a new
 // link. If no user has the email, the user cannot sign in with a password, or has too many unused
 // links, the address is empty.
-func createPasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (address, token string, err error) {
+func CreatePasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = lockUserWhere(ctx, tx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
 	if errors.Is(err, value.ErrWrongCredentials) {
@@ -67,7 +67,7 @@ func createPasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (a
 	if err != nil {
 		return "", "", err
 	}
-	user, err := findUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
+	user, err := FindUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
 	if err != nil || user.Disabled {
 		return "", "", err
 	}
@@ -141,6 +141,6 @@ func (c *Credentials) checkPasswordReset(ctx context.Context, token string) (Use
 	if err != nil {
 		return User{}, "", err
 	}
-	account, err := findAccount(ctx, c.db, user.AccountID)
+	account, err := FindAccount(ctx, c.db, user.AccountID)
 	return user, account.Name, err
 }

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 const (
 	// authenticatorSetup is how long the user can take to enter the first code.
-	totpSetup = time.Hour
+	TOTPSetup = time.Hour
 	// totpSecret is the number of random bytes of a secret (RFC 4226 section 4, R6).
 	totpSecret = 20
 	totpPeriod = 30 * time.Second
@@ -83,7 +83,7 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 			return nil, err
 		case app.EnabledAt != nil:
 			return nil, value.ErrTOTPOn
-		case tx.Now().Sub(app.CreatedAt) >= totpSetup:
+		case tx.Now().Sub(app.CreatedAt) >= TOTPSetup:
 			return nil, value.ErrTOTPOff
 		}
 		right, err := acceptTOTP(ctx, tx, c.sealer, app, value.ReadCode(code))

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // signInWindow, and an email twice as many in the devices and sessions of its user. Further ones
 // are refused unchecked.
 const (
-	signInWindow       = time.Minute
+	SignInWindow       = time.Minute
 	defaultSignInLimit = 10
 )
 
@@ -32,9 +32,9 @@ type guesses struct {
 	background *sync.WaitGroup
 }
 
-// signInFailure is one wrong password, or a right one if the subject is that of rightPasswords.
+// SignInFailure is one wrong password, or a right one if the subject is that of rightPasswords.
 // Refused requests are not stored, so that they do not make the wait longer.
-type signInFailure struct {
+type SignInFailure struct {
 	bun.BaseModel `bun:"table:sign_in_failures"`
 
 	ID      uuid.UUID `bun:",pk"`
@@ -42,42 +42,42 @@ type signInFailure struct {
 	At      time.Time
 }
 
-// subject is a rate-limited email, address, device or session.
-type subject struct {
-	hash   []byte // stored; users sometimes type a password into the email field
+// Subject is a rate-limited email, address, device or session.
+type Subject struct {
+	Hash   []byte // stored; users sometimes type a password into the email field
 	factor int    // multiplies the limit
 }
 
-func signInSubject(kind, value string) subject {
+func SignInSubject(kind, value string) Subject {
 	hash := sha256.Sum256([]byte(kind + "\x00" + value))
-	return subject{hash[:], 1}
+	return Subject{hash[:], 1}
 }
 
 // emailSubject is the subject that the wrong passwords for an email count for, of all clients.
-func emailSubject(email string) subject {
-	return signInSubject("email", string(value.HashEmail(email)))
+func emailSubject(email string) Subject {
+	return SignInSubject("email", string(value.HashEmail(email)))
 }
 
 // times returns the subject with another factor.
-func (s subject) times(factor int) subject { return subject{s.hash, factor} }
+func (s Subject) times(factor int) Subject { return Subject{s.Hash, factor} }
 
 // check returns a [*value.SignInLimitError] if one of the subjects has reached its limit.
-func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) error {
+func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, g.db.Timeout)
 	defer cancel()
 	now := g.db.Now()
 	for _, subject := range subjects {
 		limit := subject.factor * g.limit
 		var recent []time.Time
-		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
-			Where("subject = ? AND at > ?", subject.hash, now.Add(-signInWindow)).
+		err := db.NewSelect().Model((*SignInFailure)(nil)).Column("at").
+			Where("subject = ? AND at > ?", subject.Hash, now.Add(-SignInWindow)).
 			OrderExpr("at DESC").Limit(int64(limit)).Scan(ctx, &recent)
 		if err != nil {
 			return value.Failed("count wrong passwords", err)
 		}
 		if len(recent) == limit {
 			// The next guess is possible when the oldest of these leaves the window.
-			return &value.SignInLimitError{RetryAfter: recent[limit-1].Add(signInWindow).Sub(now)}
+			return &value.SignInLimitError{RetryAfter: recent[limit-1].Add(SignInWindow).Sub(now)}
 		}
 	}
 	return nil
@@ -86,9 +86,9 @@ func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) err
 // lockSubjects lets only one transaction at a time count the wrong passwords of these subjects. All
 // transactions lock the email, the address, the device and the session in this order, so they
 // cannot deadlock.
-func lockSubjects(ctx context.Context, tx db.Tx, subjects []subject) error {
+func lockSubjects(ctx context.Context, tx db.Tx, subjects []Subject) error {
 	for _, subject := range subjects {
-		if err := tx.LockHash(ctx, subject.hash); err != nil {
+		if err := tx.LockHash(ctx, subject.Hash); err != nil {
 			return err
 		}
 	}
@@ -96,8 +96,8 @@ func lockSubjects(ctx context.Context, tx db.Tx, subjects []subject) error {
 }
 
 // rightPasswords is the subject that a user's right passwords count for.
-func rightPasswords(email string) []subject {
-	return []subject{signInSubject("right", string(value.HashEmail(email))).times(3)}
+func rightPasswords(email string) []Subject {
+	return []Subject{SignInSubject("right", string(value.HashEmail(email))).times(3)}
 }
 
 // checkRight returns a [*value.SignInLimitError] after too many right passwords of a user, because each
@@ -119,7 +119,7 @@ func (g *guesses) countRight(ctx context.Context, email string) error {
 
 // countWrong counts a wrong password for the subjects counted. If other instances have brought one
 // of the subjects limited to the limit in the meantime, it returns a [*value.SignInLimitError].
-func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) error {
+func (g *guesses) countWrong(ctx context.Context, limited, counted []Subject) error {
 	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx db.Tx) error {
 		if err := lockSubjects(ctx, tx, counted); err != nil {
 			return err
@@ -131,10 +131,10 @@ func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) er
 	})
 }
 
-func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []subject) error {
-	rows := make([]signInFailure, len(subjects))
+func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []Subject) error {
+	rows := make([]SignInFailure, len(subjects))
 	for i, subject := range subjects {
-		rows[i] = signInFailure{ID: value.NewID(), Subject: subject.hash, At: g.db.Now()}
+		rows[i] = SignInFailure{ID: value.NewID(), Subject: subject.Hash, At: g.db.Now()}
 	}
 	// A statement whose response was lost is repeated.
 	_, err := db.NewInsert().Model(&rows).On("CONFLICT (id) DO NOTHING").Exec(ctx)
@@ -164,7 +164,7 @@ func (g *guesses) wrongCode(ctx context.Context, tx db.Tx, userID uuid.UUID) err
 	return db.Committed(value.ErrWrongCode)
 }
 
-func codesOf(userID uuid.UUID) []subject { return []subject{signInSubject("code", userID.String())} }
+func codesOf(userID uuid.UUID) []Subject { return []Subject{SignInSubject("code", userID.String())} }
 
 // record records a wrong password or code in the account's activity log. Because the response would
 // otherwise take longer for a known email, record works in the background. It records nothing about

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type SignInLink struct {
 // be [value.ErrUserNotFound] or [value.ErrSignInDisabled].
 func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor record.Actor) (SignInLink, error) {
 	return db.InTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx db.Tx) (SignInLink, error) {
-		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
+		user, err := FindUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
 		if err != nil {
 			return SignInLink{}, err
 		}
@@ -56,14 +56,14 @@ func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUs
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return SignInLink{}, err
 		}
-		if _, err := findAccount(ctx, tx, accountID); err != nil {
+		if _, err := FindAccount(ctx, tx, accountID); err != nil {
 			return SignInLink{}, err
 		}
-		user, err := findUser(ctx, tx, "u.email_hash = ?", value.StoredHash(email))
+		user, err := FindUser(ctx, tx, "u.email_hash = ?", value.StoredHash(email))
 		if errors.Is(err, value.ErrUserNotFound) || err == nil && user.AccountID != accountID && user.EmailProvenAt == nil {
 			added := User{AccountID: accountID, Email: email, PasswordHash: s.passwords.hasher.Absent(), Role: n.Role}
 			if added, err = addUser(ctx, tx, added, actor); err == nil {
-				user, err = findUser(ctx, tx, "u.id = ?", added.ID)
+				user, err = FindUser(ctx, tx, "u.id = ?", added.ID)
 			}
 		}
 		if err == nil && user.AccountID != accountID {

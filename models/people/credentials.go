@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 // error is [value.ErrUserNotFound].
 func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID uuid.UUID) error {
 	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx db.Tx) error {
-		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
+		user, err := FindUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.db.Timeout)
 	defer cancel()
-	user, err := findUser(ctx, c.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
+	user, err := FindUser(ctx, c.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
 	if err != nil {
 		return User{}, value.Failed("find user", err)
 	}

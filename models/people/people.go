@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 	if err := checkRole(n.Role); err != nil {
 		return User{}, err
 	}
-	account, err := findAccount(ctx, p.db, accountID)
+	account, err := FindAccount(ctx, p.db, accountID)
 	if err != nil {
 		return User{}, err
 	}
@@ -53,7 +53,7 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 // List returns a page of the account's users, by id.
 func (p *People) List(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[User], error) {
 	users := []User{}
-	err := page.ByID(selectUsers(p.db, &users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
+	err := page.ByID(SelectUsers(p.db, &users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
 	return value.Cut(users, page), value.Failed("list users", err)
 }
 
@@ -61,7 +61,7 @@ func (p *People) List(ctx context.Context, accountID uuid.UUID, page value.Page)
 // they sign in with the provider alone.
 func (p *People) ListWithoutFactor(ctx context.Context, accountID uuid.UUID, page value.Page) (value.List[User], error) {
 	users := []User{}
-	err := p.withoutFactor(page.ByID(selectUsers(p.db, &users)), accountID).Scan(ctx)
+	err := p.withoutFactor(page.ByID(SelectUsers(p.db, &users)), accountID).Scan(ctx)
 	return value.Cut(users, page), value.Failed("list users without a second factor", err)
 }
 
@@ -83,13 +83,13 @@ func (p *People) withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.Sel
 
 // Find returns one of the account's users, also a removed one, or [value.ErrUserNotFound].
 func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error) {
-	user, err := findUser(ctx, p.db, "u.account_id = ? AND u.id = ?", accountID, id)
+	user, err := FindUser(ctx, p.db, "u.account_id = ? AND u.id = ?", accountID, id)
 	return user, value.Failed("find user", err)
 }
 
 // FindByEmail returns the user with this email, or [value.ErrUserNotFound]. It is for operators.
 func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
-	user, err := findUser(ctx, p.db, "u.email_hash = ?", value.StoredHash(email))
+	user, err := FindUser(ctx, p.db, "u.email_hash = ?", value.StoredHash(email))
 	return user, value.Failed("find user", err)
 }
 
@@ -141,7 +141,7 @@ func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change Use
 		if err != nil {
 			return User{}, err
 		}
-		return findUser(ctx, tx, "u.id = ?", id)
+		return FindUser(ctx, tx, "u.id = ?", id)
 	})
 }
 
@@ -195,7 +195,7 @@ func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor reco
 		if err != nil {
 			return err
 		}
-		return p.remove(ctx, tx, user, actor)
+		return p.RemoveIn(ctx, tx, user, actor)
 	})
 }
 
@@ -210,7 +210,7 @@ func (p *People) RemovedFrom(ctx context.Context, id uuid.UUID) (account string,
 	return account, value.Failed("find removed user", err)
 }
 
-func (p *People) remove(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
+func (p *People) RemoveIn(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
 	if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 		return err
 	}
@@ -238,10 +238,10 @@ func lockMember(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, actor re
 	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return User{}, err
 	}
-	if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+	if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
 		return User{}, err
 	}
-	return findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, id)
+	return FindUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, id)
 }
 
 // LastOwner returns the owner whom checkOwnerLeft keeps, or [uuid.Nil] if there is none.

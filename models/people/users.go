@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// findUser returns the user that matches where, or [value.ErrUserNotFound].
-func findUser(ctx context.Context, db bun.IDB, where string, args ...any) (User, error) {
+// FindUser returns the user that matches where, or [value.ErrUserNotFound].
+func FindUser(ctx context.Context, db bun.IDB, where string, args ...any) (User, error) {
 	var user User
-	err := selectUsers(db, &user).
+	err := SelectUsers(db, &user).
 		ColumnExpr("u.disabled_at IS NOT NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = u.account_id AND disabled_at IS NOT NULL) AS disabled").
 		Where(where, args...).Scan(ctx)
 	return user, value.NoRows(err, value.ErrUserNotFound)
 }
 
-// selectUsers selects users with their factors.
-func selectUsers(db bun.IDB, into any) *bun.SelectQuery {
+// SelectUsers selects users with their factors.
+func SelectUsers(db bun.IDB, into any) *bun.SelectQuery {
 	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
 		ColumnExpr(hasApp + " AS has_app").ColumnExpr(hasPasskey + " AS has_passkey")
 }
@@ -84,9 +84,9 @@ func setDisabledAt(ctx context.Context, tx db.Tx, model any, id uuid.UUID, disab
 	return changed > 0, err
 }
 
-// checkOwner returns [value.ErrNotOwner] unless the actor may manage the account's users: an operator, or
+// CheckOwner returns [value.ErrNotOwner] unless the actor may manage the account's users: an operator, or
 // an owner who was neither removed nor disabled since the request began.
-func checkOwner(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor record.Actor) error {
+func CheckOwner(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor record.Actor) error {
 	if actor.Kind == record.ActorOperator {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -113,13 +113,13 @@ func (s *SignIn) endOlder(ctx context.Context, tx db.Tx, user *User, actor recor
 // userOfIdentity returns the user who signs in with the identity, and whether it is connected to
 // this user already, or [value.ErrIdentityNotFound].
 func userOfIdentity(ctx context.Context, tx db.Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
-	user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.id = (SELECT user_id FROM identities WHERE issuer = ? AND subject = ?)",
+	user, err = FindUser(ctx, tx, "u.removed_at IS NULL AND u.id = (SELECT user_id FROM identities WHERE issuer = ? AND subject = ?)",
 		identity.Issuer, identity.Subject)
 	if !errors.Is(err, value.ErrUserNotFound) {
 		return user, err == nil, err
 	}
 	if trustEmail && identity.EmailVerified && identity.Email != "" {
-		user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.email_hash = ? AND u.email_proven_at IS NOT NULL", value.StoredHash(identity.Email))
+		user, err = FindUser(ctx, tx, "u.removed_at IS NULL AND u.email_hash = ? AND u.email_proven_at IS NOT NULL", value.StoredHash(identity.Email))
 	}
 	if errors.Is(err, value.ErrUserNotFound) {
 		return User{}, false, value.ErrIdentityNotFound
@@ -204,5 +204,5 @@ func lockUserOf(ctx context.Context, tx db.Tx, session Session) (User, error) {
 	if err := lockEnabled(ctx, tx, session.AccountID, session.UserID); err != nil {
 		return User{}, err
 	}
-	return findUser(ctx, tx, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
+	return FindUser(ctx, tx, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
 }

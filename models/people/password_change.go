@@ -1,4 +1,4 @@
-package models
+package people
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func (c *Credentials) ResetPassword(ctx context.Context, email, password string)
 	if err := checkPassword(password, email); err != nil {
 		return err
 	}
-	user, err := findUser(ctx, c.db, "u.email_hash = ?", value.StoredHash(email))
+	user, err := FindUser(ctx, c.db, "u.email_hash = ?", value.StoredHash(email))
 	if err != nil {
 		return value.Failed("find user", err)
 	}
