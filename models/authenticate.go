@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/calls"
 	"portal/models/internal/db"
 	"portal/models/usage"
 	"portal/models/value"
@@ -243,13 +244,13 @@ func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) er
 // checks.
 func (p Principal) CallsLimited() bool { return p.limits != nil && p.limits.Calls }
 
-// CheckCalls returns a [*LimitError] if the principal's key or account has as many calls as it may
+// CheckCalls returns a [*calls.LimitError] if the principal's key or account has as many calls as it may
 // have at a time, or has used up its minutes of the month. It returns nil while the calls are
 // unknown, because LiveKit does not answer. The error may also be [value.ErrUnavailable].
 func (a *API) CheckCalls(ctx context.Context, p Principal) error {
 	ctx, cancel := context.WithTimeout(ctx, a.db.Timeout-p.waited)
 	defer cancel()
-	return value.Failed("check the limits of calls", checkCalls(ctx, a.db.API, a.db, p.AccountID, p.KeyID))
+	return value.Failed("check the limits of calls", calls.CheckCalls(ctx, a.db.API, a.db, p.AccountID, p.KeyID))
 }
 
 func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
@@ -278,12 +279,12 @@ func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) err
 }
 
 // Key returns the principal's key and its calls, or [value.ErrKeyNotFound] if it was deleted since.
-func (a *API) Key(ctx context.Context, p Principal) (key Key, used CallsUsed, err error) {
+func (a *API) Key(ctx context.Context, p Principal) (key Key, used calls.Used, err error) {
 	err = a.db.API.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)
 	if err != nil {
 		return key, used, value.NotFound("find the API key of a request", err, value.ErrKeyNotFound)
 	}
-	used, err = usedCalls(ctx, a.db.API, a.db, p.AccountID, p.KeyID, a.db.Now())
+	used, err = calls.UsedCalls(ctx, a.db.API, a.db, p.AccountID, p.KeyID, a.db.Now())
 	return key, used, value.Failed("read the calls of an API key", err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/livekit"
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
@@ -159,9 +160,9 @@ func TestAnEndedCallStaysEnded(t *testing.T) {
 			f.expectEnd(t, again)
 		}
 		f.exec(t, "UPDATE calls SET unseen_since = ? WHERE unseen_since IS NOT NULL", time.Now().UTC().Add(-10*time.Second))
-		calls := f.listed(t, c, 0)
-		if len(calls) != 1 || calls[0].EndReason != models.EndedInPortal {
-			t.Errorf("%d calls, the first one ended by %s", len(calls), calls[0].EndReason)
+		list := f.listed(t, c, 0)
+		if len(list) != 1 || list[0].EndReason != calls.EndedInPortal {
+			t.Errorf("%d calls, the first one ended by %s", len(list), list[0].EndReason)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/livekit"
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
@@ -60,28 +61,28 @@ func (f callFixture) openReported(t *testing.T, agent models.Agent, key models.K
 }
 
 // listed waits until the account has this many calls that go on, and returns all its calls.
-func (f *fixture) listed(t *testing.T, c customer, open int) []models.Call {
+func (f *fixture) listed(t *testing.T, c customer, open int) []calls.Call {
 	t.Helper()
-	var calls []models.Call
+	var list []calls.Call
 	eventually(t, fmt.Sprintf("%d calls are open", open), func() bool {
 		f.Calls.Wake()
-		calls = modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, Limit: 100}))(t)
-		return len(slices.DeleteFunc(slices.Clone(calls), func(call models.Call) bool { return !call.Open() })) == open
+		list = modelstest.Value(f.Calls.List(t.Context(), calls.CallPage{AccountID: c.ID, Limit: 100}))(t)
+		return len(slices.DeleteFunc(slices.Clone(list), func(call calls.Call) bool { return !call.Open() })) == open
 	})
-	return calls
+	return list
 }
 
 // expectReason waits until the account's only call of a key has ended, and checks why.
-func (f *fixture) expectReason(t *testing.T, c customer, key models.Key, want models.EndReason) {
+func (f *fixture) expectReason(t *testing.T, c customer, key models.Key, want calls.EndReason) {
 	t.Helper()
-	var calls []models.Call
+	var list []calls.Call
 	eventually(t, "the call ends: "+string(want), func() bool {
 		f.Calls.Wake()
-		calls = modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, KeyID: key.ID, Limit: 10}))(t)
-		return len(calls) > 0 && !calls[0].Open()
+		list = modelstest.Value(f.Calls.List(t.Context(), calls.CallPage{AccountID: c.ID, KeyID: key.ID, Limit: 10}))(t)
+		return len(list) > 0 && !list[0].Open()
 	})
-	if len(calls) != 1 || calls[0].EndReason != want {
-		t.Errorf("%d calls, the first ended by %s, want %s", len(calls), calls[0].EndReason, want)
+	if len(list) != 1 || list[0].EndReason != want {
+		t.Errorf("%d calls, the first ended by %s, want %s", len(list), list[0].EndReason, want)
 	}
 }
 
@@ -139,26 +140,26 @@ func TestChangesOfAccessEndCalls(t *testing.T) {
 		ctx := t.Context()
 		var checks []func() // after all changes, so that the tests share rounds
 		for _, test := range []struct {
-			reason models.EndReason
+			reason calls.EndReason
 			end    func(c customer, key models.Key, agent, other models.Agent) error
 		}{
-			{models.EndKeyRevoked, func(c customer, key models.Key, _, _ models.Agent) error {
+			{calls.EndKeyRevoked, func(c customer, key models.Key, _, _ models.Agent) error {
 				return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor))
 			}},
-			{models.EndKeyExpired, func(c customer, key models.Key, _, _ models.Agent) error {
+			{calls.EndKeyExpired, func(c customer, key models.Key, _, _ models.Agent) error {
 				at := time.Now().Add(time.Second)
 				return errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{ExpiresAt: &at}, "", c.actor))
 			}},
-			{models.EndKeyRestricted, func(c customer, key models.Key, _, other models.Agent) error {
+			{calls.EndKeyRestricted, func(c customer, key models.Key, _, other models.Agent) error {
 				return errOf(f.Keys.Restrict(ctx, c.ID, key.ID, "", models.Restrictions{Agents: []uuid.UUID{other.ID}}, "", c.actor))
 			}},
-			{models.EndAgentRemoved, func(c customer, _ models.Key, agent, _ models.Agent) error {
+			{calls.EndAgentRemoved, func(c customer, _ models.Key, agent, _ models.Agent) error {
 				return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor))
 			}},
-			{models.EndAgentPaused, func(c customer, _ models.Key, agent, _ models.Agent) error {
+			{calls.EndAgentPaused, func(c customer, _ models.Key, agent, _ models.Agent) error {
 				return errOf(f.Agents.SetPaused(ctx, c.ID, agent.ID, true, c.actor))
 			}},
-			{models.EndAccountDisabled, func(c customer, _ models.Key, _, _ models.Agent) error {
+			{calls.EndAccountDisabled, func(c customer, _ models.Key, _, _ models.Agent) error {
 				return f.Accounts.SetDisabled(ctx, c.ID, true, record.Operator())
 			}},
 		} {
@@ -172,10 +173,10 @@ func TestChangesOfAccessEndCalls(t *testing.T) {
 				f.expectReason(t, c, key, test.reason)
 				ended := f.endedCalls(t, c, 1)
 				actor := c.actor.Kind
-				if test.reason == models.EndKeyExpired {
+				if test.reason == calls.EndKeyExpired {
 					actor = record.ActorSystem
 				}
-				if test.reason == models.EndAccountDisabled {
+				if test.reason == calls.EndAccountDisabled {
 					actor = record.ActorOperator
 				}
 				if ended[0].ActorKind != actor || ended[0].Label == "" {
@@ -232,9 +233,9 @@ func TestListsBeginAndEndCalls(t *testing.T) {
 		must(t, first.Leave())
 		left := time.Now()
 		f.awaitMissing(t, 1)
-		calls := f.listed(t, c, 1)
-		ended := calls[slices.IndexFunc(calls, func(call models.Call) bool { return !call.Open() })]
-		if ended.EndedAt.After(left.Add(6*time.Second)) || ended.Exact || ended.EndReason != models.EndUnknown {
+		list := f.listed(t, c, 1)
+		ended := list[slices.IndexFunc(list, func(call calls.Call) bool { return !call.Open() })]
+		if ended.EndedAt.After(left.Add(6*time.Second)) || ended.Exact || ended.EndReason != calls.EndUnknown {
 			t.Errorf("the ended call: %+v", ended)
 		}
 		f.checkCount(t, 2, "SELECT sum(calls) FROM call_totals WHERE subject_id = ?", key.ID)
@@ -327,7 +328,7 @@ func TestCallsThatEndWhileThePortalIsStopped(t *testing.T) {
 			return !at.Before(began.Add(-time.Minute-time.Millisecond)) && !at.After(until.Add(-time.Minute))
 		}
 		for _, call := range l.listed(t, l.customer, 1) {
-			if !call.Open() && (!last(*call.EndedAt) || call.Exact || call.EndReason != models.EndUnknown) {
+			if !call.Open() && (!last(*call.EndedAt) || call.Exact || call.EndReason != calls.EndUnknown) {
 				t.Errorf("ended: %+v", call)
 			}
 		}
@@ -427,7 +428,7 @@ func TestCallsWhileLiveKitIsAway(t *testing.T) {
 		link.Cut(false)
 		f.expectEnd(t, ends)
 		for _, call := range f.listed(t, c, 0) {
-			if call.EndReason == models.EndUnknown && call.EndedAt.After(cut) {
+			if call.EndReason == calls.EndUnknown && call.EndedAt.After(cut) {
 				t.Errorf("ended at %s, after the last list before %s", call.EndedAt, cut)
 			}
 		}
@@ -501,11 +502,11 @@ func TestLimitsEndCalls(t *testing.T) {
 		// A minute later.
 		f.exec(t, "UPDATE calls SET started_at = ? WHERE ended_at IS NULL", time.Now().UTC().Add(-time.Minute))
 		f.expectEnd(t, first, second)
-		reasons := map[models.EndReason]int{}
+		reasons := map[calls.EndReason]int{}
 		for _, call := range f.listed(t, c, 0) {
 			reasons[call.EndReason]++
 		}
-		if reasons[models.EndLimitCalls] != 1 || reasons[models.EndLimitPerCall] != 2 {
+		if reasons[calls.EndLimitCalls] != 1 || reasons[calls.EndLimitPerCall] != 2 {
 			t.Errorf("reasons: %v", reasons)
 		}
 
@@ -515,7 +516,7 @@ func TestLimitsEndCalls(t *testing.T) {
 		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 2}, record.Operator())))
 		call := f.openReported(t, agent, other)
 		f.expectEnd(t, call)
-		f.expectReason(t, c, other, models.EndLimitPerMonth)
+		f.expectReason(t, c, other, calls.EndLimitPerMonth)
 		for _, action := range []record.Action{record.ActionLimitApproaching, record.ActionLimitReached} {
 			if noted := f.recorded(t, c, action); len(noted) != 1 || noted[0].ActorKind != record.ActorSystem {
 				t.Errorf("%s: recorded %+v", action, noted)
@@ -541,9 +542,9 @@ func TestLimitsRefuseTokens(t *testing.T) {
 			}
 			return f.API.CheckCalls(ctx, caller)
 		}
-		expect := func(want models.EndReason, err error) {
+		expect := func(want calls.EndReason, err error) {
 			t.Helper()
-			limit, _ := errors.AsType[*models.LimitError](err)
+			limit, _ := errors.AsType[*calls.LimitError](err)
 			if limit == nil && (want != "" || err != nil) || limit != nil && (limit.Reason != want || limit.Wait <= 0 || limit.Wait > value.Day) {
 				t.Errorf("%v, want %q", err, want)
 			}
@@ -556,17 +557,17 @@ func TestLimitsRefuseTokens(t *testing.T) {
 		must(t, f.Calls.Report(ctx, event))
 		expect("", check(secret)) // never listed
 		list(0)
-		expect(models.EndLimitCalls, check(secret))
+		expect(calls.EndLimitCalls, check(secret))
 		expect("", check(free))
 		list(time.Minute)
 		expect("", check(secret)) // LiveKit is away
 		list(0)
 		must(t, f.Calls.Report(ctx, left(event, time.Now().Add(10*time.Minute), "CLIENT_INITIATED")))
-		expect(models.EndLimitPerMonth, check(secret))
+		expect(calls.EndLimitPerMonth, check(secret))
 		must(t, errOf(f.Keys.Restrict(ctx, c.ID, limited.ID, "", models.Restrictions{}, "", c.actor)))
 		expect("", check(secret))
 		must(t, errOf(f.Accounts.SetLimits(ctx, c.ID, value.Limits{MinutesPerMonth: 10}, record.Operator())))
-		expect(models.EndLimitPerMonth, check(free))
+		expect(calls.EndLimitPerMonth, check(free))
 	})
 }
 
@@ -647,9 +648,9 @@ func TestOrderOfEventsDoesNotMatter(t *testing.T) {
 func (f *fixture) callTables(t *testing.T, c customer, key models.Key) string {
 	t.Helper()
 	var b strings.Builder
-	calls := modelstest.Value(f.Calls.List(t.Context(), models.CallPage{AccountID: c.ID, KeyID: key.ID, Limit: 100}))(t)
-	slices.SortFunc(calls, func(a, b models.Call) int { return strings.Compare(a.RoomID, b.RoomID) })
-	for _, call := range calls {
+	list := modelstest.Value(f.Calls.List(t.Context(), calls.CallPage{AccountID: c.ID, KeyID: key.ID, Limit: 100}))(t)
+	slices.SortFunc(list, func(a, b calls.Call) int { return strings.Compare(a.RoomID, b.RoomID) })
+	for _, call := range list {
 		room := call.RoomID[strings.LastIndex(call.RoomID, "_"):]
 		fmt.Fprintf(&b, "%s %s %v %s %t %s", room, call.StartedAt.UTC(), call.EndedAt, call.EndReason, call.Exact, *call.UserID)
 		for _, v := range call.Visitors {
@@ -686,9 +687,9 @@ func TestLateEvents(t *testing.T) {
 		must(t, f.Calls.Report(ctx, event))
 		f.listed(t, c, 0)
 		must(t, f.Calls.Report(ctx, left(event, f.clock.Now().Add(-20*time.Second), "SIGNAL_CLOSE")))
-		calls := f.listed(t, c, 0)
-		if call := calls[0]; len(calls) != 1 || !call.Exact || call.EndReason != models.EndConnectionLost || call.Seconds(f.clock.Now()) != 40 {
-			t.Errorf("%+v", calls)
+		list := f.listed(t, c, 0)
+		if call := list[0]; len(list) != 1 || !call.Exact || call.EndReason != calls.EndConnectionLost || call.Seconds(f.clock.Now()) != 40 {
+			t.Errorf("%+v", list)
 		}
 		// The visitor comes back before the room is finished.
 		again := event
@@ -726,8 +727,8 @@ func TestEndCall(t *testing.T) {
 		agent := f.agent(t, c)
 		for _, by := range []struct {
 			actor  record.Actor
-			reason models.EndReason
-		}{{c.actor, models.EndedInPortal}, {record.Operator(), models.EndedByOperator}} {
+			reason calls.EndReason
+		}{{c.actor, calls.EndedInPortal}, {record.Operator(), calls.EndedByOperator}} {
 			key, _ := f.key(t, c)
 			call := f.openReported(t, agent, key)
 			id := f.listed(t, c, 1)[0].ID
@@ -785,7 +786,7 @@ func BenchmarkRound(b *testing.B) {
 			account := people.Account{ID: newID(), Name: "Acme", CreatedAt: time.Now()}
 			must(b, errOf(f.db.NewInsert().Model(&account).Exec(ctx)))
 			agent := modelstest.Value(f.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Front desk", FormID: newID()}, record.Operator()))(b)
-			var calls []models.Call
+			var list []calls.Call
 			var keys []models.Key
 			for range 100 {
 				key, _, err := f.Keys.Generate(ctx, account.ID, models.NewKey{Label: newID().String(), FormID: newID()}, record.Operator())
@@ -793,12 +794,12 @@ func BenchmarkRound(b *testing.B) {
 				keys = append(keys, key)
 				for range 1000 {
 					ended := time.Now().UTC()
-					calls = append(calls, models.Call{
+					list = append(list, calls.Call{
 						ID: newID(), AccountID: account.ID, KeyID: key.ID, AgentID: agent.ID, RoomID: newID().String(), StartedAt: ended.Add(-time.Minute), EndedAt: &ended,
 					})
 				}
 			}
-			for batch := range slices.Chunk(calls, 1000) {
+			for batch := range slices.Chunk(list, 1000) {
 				must(b, errOf(f.db.NewInsert().Model(&batch).Exec(ctx)))
 			}
 			for i := range 1000 {
@@ -826,12 +827,12 @@ func BenchmarkEndBesideManyRooms(b *testing.B) {
 			f := &fixture{url: databaseURL, db: modelstest.OpenDatabase(b, databaseURL)}
 			f.Store = modelstest.Open(b, databaseURL, models.Options{})
 			rooms := map[livekit.Room]int{}
-			var calls []models.Call
+			var list []calls.Call
 			add := func(agent models.Agent, key models.Key, n int) livekit.Room {
 				room := joined(agent, key, n).Room
 				room.CreatedAt = time.Now().Add(-2 * time.Minute)
 				rooms[room] = 1
-				calls = append(calls, models.Call{
+				list = append(list, calls.Call{
 					ID: newID(), AccountID: key.AccountID, KeyID: key.ID, AgentID: agent.ID, RoomID: room.ID, RoomName: room.Name, StartedAt: room.CreatedAt.UTC(),
 				})
 				return room
@@ -859,7 +860,7 @@ func BenchmarkEndBesideManyRooms(b *testing.B) {
 				keys = append(keys, key(one))
 				ends = append(ends, add(one, keys[len(keys)-1], 1))
 			}
-			for batch := range slices.Chunk(calls, 1000) {
+			for batch := range slices.Chunk(list, 1000) {
 				must(b, errOf(f.db.NewInsert().Model(&batch).Exec(ctx)))
 			}
 			server.Set(rooms)

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -108,7 +109,7 @@ func TestCallsOfAKeyWithAnAgentHaveAnIndex(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	seen := &queryLog{}
-	page := models.CallPage{AccountID: newID(), KeyID: newID(), AgentID: newID(), Limit: 10}
+	page := calls.CallPage{AccountID: newID(), KeyID: newID(), AgentID: newID(), Limit: 10}
 	must(t, errOf(f.WithQueryHook(seen).Calls.List(t.Context(), page)))
 	if plan := f.sqlitePlan(t, seen.all[0]); !strings.Contains(plan[0], "calls_agent_key (agent_id=? AND api_key_id=?)") {
 		t.Errorf("the plan is %q", plan)
@@ -286,18 +287,18 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Calls.UsedByKeys(ctx, c.ID, []uuid.UUID{key.ID})))
 	must(t, errOf(s.Calls.SecondsByKey(ctx, []uuid.UUID{key.ID}, f.clock.Now())))
 	must(t, errOf(s.Calls.SecondsByDay(ctx, key.ID, f.clock.Now())))
-	calls := modelstest.Value(s.Calls.List(ctx, models.CallPage{AccountID: c.ID, Limit: 10}))(t)
-	for _, selected := range []models.CallPage{
+	list := modelstest.Value(s.Calls.List(ctx, calls.CallPage{AccountID: c.ID, Limit: 10}))(t)
+	for _, selected := range []calls.CallPage{
 		{},
 		{AccountID: c.ID, KeyID: key.ID},
 		{AccountID: c.ID, AgentID: agent.ID},
-		{AccountID: c.ID, From: f.clock.Now(), After: calls[0].Place()},
-		{OldestFirst: true, After: calls[0].Place()},
+		{AccountID: c.ID, From: f.clock.Now(), After: list[0].Place()},
+		{OldestFirst: true, After: list[0].Place()},
 	} {
 		selected.Limit = 10
 		must(t, errOf(s.Calls.List(ctx, selected)))
 	}
-	must(t, errOf(s.Calls.End(ctx, c.ID, calls[0].ID, c.actor)))
+	must(t, errOf(s.Calls.End(ctx, c.ID, list[0].ID, c.actor)))
 	must(t, errOf(s.Accounts.SetLimits(ctx, c.ID, value.Limits{Calls: 5, MinutesPerMonth: 1}, record.Operator())))
 	caller := modelstest.Value(s.API.Authenticate(ctx, secret, models.Source{}))(t)
 	f.exec(t, "UPDATE call_rounds SET listed_at = NULL")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"portal/models/calls"
 	"portal/models/internal/db"
 	"portal/models/people"
 	"portal/models/record"
@@ -61,7 +62,7 @@ func (e *Erasures) Purge(ctx context.Context) error {
 		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
 		{"used_challenges", "challenge_hash", "expires_at < ?", []any{now}},
 		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-people.TOTPSetup)}},
-		{"calls", "id", "started_at < ? AND ended_at IS NOT NULL", []any{now.Add(-CallsKept)}},
+		{"calls", "id", "started_at < ? AND ended_at IS NOT NULL", []any{now.Add(-calls.CallsKept)}},
 		{"call_totals", "subject_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
 		{"limit_notices", "subject_id, month, percent", "month < ?", []any{now.Add(-limitNoticesKept)}},
 		{"password_reset_links", "token_hash", "expires_at < ?", []any{now}},

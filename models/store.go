@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/calls"
 	"portal/models/database"
 	"portal/models/internal/db"
 	"portal/models/livekit"
@@ -43,7 +44,7 @@ type Store struct {
 	SignIn      *people.SignIn
 	Sessions    *people.Sessions
 	Credentials *people.Credentials
-	Calls       *Calls
+	Calls       *calls.Calls
 	Erasures    *Erasures
 	Outbox      *Outbox
 	Webhooks    *Webhooks
@@ -211,7 +212,7 @@ func newStore(db *db.DB, m shared, o Options) *Store {
 	s.Keys = newKeys(db, m.usage, KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
 	s.API = s.Keys.newAPI(m.authn)
 	s.Agents = newAgents(db, m.agentUses)
-	s.Calls = newCalls(db, o.LiveKit)
+	s.Calls = calls.New(db, o.LiveKit)
 	s.Outbox = newOutbox(db)
 	s.Webhooks = newWebhooks(db, m.sealer, o.Webhooks)
 	s.Activity = record.NewActivityLog(db, o.ReportDelay)
@@ -296,7 +297,7 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		Authentication: s.API.stats(), PortalPool: s.db.Stats(), APIPool: s.db.API.Stats(),
 		Usage: s.shared.usage.Stats(), HashQueue: s.shared.hasher.Waiting(), MailsDropped: s.db.MailsDropped.Load(),
-		CallFailures: s.Calls.failedRounds(),
+		CallFailures: s.Calls.FailedRounds(),
 		RefusedWrong: wrong, RefusedLimited: limited, RefusedDisabled: disabled,
 	}
 }
@@ -338,7 +339,7 @@ func (s *Store) startBackground(ctx context.Context) {
 		s.stopped.Go(func() { repeat(ctx, warningInterval, s.Outbox.WarnOfExpiry, report) })
 	}
 	if s.Calls.Enabled() {
-		s.stopped.Go(func() { s.Calls.runRegularly(ctx) })
+		s.stopped.Go(func() { s.Calls.RunRegularly(ctx) })
 	}
 }
 

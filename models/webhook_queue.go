@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"portal/models/calls"
 	"portal/models/internal/db"
 	"portal/models/record"
 	"portal/models/value"
@@ -150,7 +151,7 @@ func (w *Webhooks) body(ctx context.Context, d Delivery, e Endpoint) ([]byte, er
 		test := record.Activity{ID: d.EventID, Action: record.EventTest, ActorKind: record.ActorSystem, SubjectID: &e.ID, Label: e.URL, At: d.CreatedAt, Count: 1}
 		content.Timestamp, content.Data = test.At.UTC(), test.Element()
 	case record.EventCallStarted, record.EventCallEnded:
-		var call Call
+		var call calls.Call
 		if err := w.db.NewSelect().Model(&call).Where("call.id = ? AND call.account_id = ?", d.EventID, d.AccountID).Scan(ctx); err != nil {
 			return nil, value.Failed("read the call of a delivery", value.NoRows(err, nil))
 		}

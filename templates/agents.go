@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 )
 
 // AgentsPage is /agents. As a fragment it updates the page after an agent was created.
@@ -43,12 +44,12 @@ func (l AgentList) Whole() bool { return l.Next == "" && !l.Paged }
 type AgentItem struct {
 	models.Agent
 
-	Confirming   bool              // the item shows the confirmation
-	Pausing      bool              // the item asks whether to pause the agent
-	Calls        *models.OpenCalls // that end; nil without LiveKit
-	PauseFocused bool              // the Pause or Resume button takes the focus
-	LastUsed     *Moment           // for the confirmation; nil: not in the last 90 days
-	Focused      bool              // the Remove button takes the focus
+	Confirming   bool             // the item shows the confirmation
+	Pausing      bool             // the item asks whether to pause the agent
+	Calls        *calls.OpenCalls // that end; nil without LiveKit
+	PauseFocused bool             // the Pause or Resume button takes the focus
+	LastUsed     *Moment          // for the confirmation; nil: not in the last 90 days
+	Focused      bool             // the Remove button takes the focus
 
 	Rename        *Rename // not nil while the item edits the name
 	RenameFocused bool    // the Rename button takes the focus

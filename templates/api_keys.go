@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/value"
 )
 
@@ -284,8 +285,8 @@ type APIKeyConfirmation struct {
 	InUse    bool    // used within the last 7 days
 	Checked  *Moment // when the key was last found active, after an unanswered revocation
 
-	Calls *models.OpenCalls // nil without a voice server
-	Note  string            // of the key
+	Calls *calls.OpenCalls // nil without a voice server
+	Note  string           // of the key
 
 	Reason, ReasonProblem string // as submitted, and its error
 }

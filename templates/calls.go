@@ -7,13 +7,14 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/value"
 )
 
 // CallsPage is /calls.
 type CallsPage struct {
 	Limits value.Limits // of the account
-	Used   models.CallsUsed
+	Used   calls.Used
 
 	Agents  []models.Agent // to choose from
 	Keys    []models.Key
@@ -56,7 +57,7 @@ func (p CallsPage) Now() string {
 
 // UsedLimits says how much of its limits a key uses, such as "3 of 5 calls, 412 of 1,000 minutes",
 // or "" without these limits.
-func UsedLimits(used models.CallsUsed, limits value.Limits) string {
+func UsedLimits(used calls.Used, limits value.Limits) string {
 	text := ""
 	if limits.Calls > 0 {
 		text = fmt.Sprintf("%s of %s calls", Count(used.Calls), Count(limits.Calls))
@@ -73,7 +74,7 @@ func UsedLimits(used models.CallsUsed, limits value.Limits) string {
 	return text
 }
 
-func minutesOf(used models.CallsUsed, limits value.Limits) string {
+func minutesOf(used calls.Used, limits value.Limits) string {
 	if limits.MinutesPerMonth > 0 {
 		return fmt.Sprintf("%s of %s minutes", Count(used.Minutes()), Count(limits.MinutesPerMonth))
 	}
@@ -89,7 +90,7 @@ func minutes(n int64) string {
 
 // CallRow is a call in the table.
 type CallRow struct {
-	models.Call
+	calls.Call
 
 	Started    Moment
 	Ended      *Moment // nil: in progress
@@ -108,23 +109,23 @@ func (r CallRow) Duration() string {
 }
 
 // endReasons are the reasons for the end of a call in words.
-var endReasons = map[models.EndReason]string{
-	models.EndVisitorLeft:     "Visitor left",
-	models.EndConnectionLost:  "Connection lost",
-	models.EndAgentError:      "Agent error",
-	models.EndServerShutdown:  "Server shut down",
-	models.EndKeyRevoked:      "Key revoked",
-	models.EndKeyExpired:      "Key expired",
-	models.EndKeyRestricted:   "Key restricted",
-	models.EndAgentRemoved:    "Agent removed",
-	models.EndAgentPaused:     "Agent paused",
-	models.EndAccountDisabled: "Account disabled",
-	models.EndLimitCalls:      "Too many calls at a time",
-	models.EndLimitPerCall:    "Longest call reached",
-	models.EndLimitPerMonth:   "Minutes of the month used up",
-	models.EndedInPortal:      "Ended here",
-	models.EndedByOperator:    "Ended by the operator",
-	models.EndUnknown:         "Ended",
+var endReasons = map[calls.EndReason]string{
+	calls.EndVisitorLeft:     "Visitor left",
+	calls.EndConnectionLost:  "Connection lost",
+	calls.EndAgentError:      "Agent error",
+	calls.EndServerShutdown:  "Server shut down",
+	calls.EndKeyRevoked:      "Key revoked",
+	calls.EndKeyExpired:      "Key expired",
+	calls.EndKeyRestricted:   "Key restricted",
+	calls.EndAgentRemoved:    "Agent removed",
+	calls.EndAgentPaused:     "Agent paused",
+	calls.EndAccountDisabled: "Account disabled",
+	calls.EndLimitCalls:      "Too many calls at a time",
+	calls.EndLimitPerCall:    "Longest call reached",
+	calls.EndLimitPerMonth:   "Minutes of the month used up",
+	calls.EndedInPortal:      "Ended here",
+	calls.EndedByOperator:    "Ended by the operator",
+	calls.EndUnknown:         "Ended",
 }
 
 // Reason returns why the call has ended.

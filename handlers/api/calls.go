@@ -10,18 +10,19 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/record"
 )
 
 // operatorCall is a call in the operator API.
 type operatorCall struct {
-	models.CallElement
+	calls.CallElement
 
 	AccountID uuid.UUID `json:"accountId"`
 }
 
 // readCalls returns the page of calls that the query parameters select, the oldest first.
-func (s *site) readCalls(c *gin.Context, query *reportQuery, page models.CallPage, waited time.Duration) (calls []models.Call, next string, err error) {
+func (s *site) readCalls(c *gin.Context, query *reportQuery, page calls.CallPage, waited time.Duration) (list []calls.Call, next string, err error) {
 	if s.LiveKit == nil {
 		return nil, "", problem.NotFound()
 	}
@@ -29,7 +30,7 @@ func (s *site) readCalls(c *gin.Context, query *reportQuery, page models.CallPag
 	page.From, page.Until = query.time("from"), query.time("to")
 	page.KeyID, page.AgentID = query.id("keyId"), query.id("agentId")
 	if after := query.value("after"); after != "" {
-		place, ok := models.ParseCallPlace(after)
+		place, ok := calls.ParseCallPlace(after)
 		if page.After = place; !ok {
 			query.refuse("after", "the value of next from an earlier page")
 		}
@@ -37,38 +38,38 @@ func (s *site) readCalls(c *gin.Context, query *reportQuery, page models.CallPag
 	if query.err != nil {
 		return nil, "", query.err
 	}
-	calls, err = callsIn(s, c, waited, page)
-	if len(calls) > 0 {
-		next = calls[len(calls)-1].Place().String()
+	list, err = callsIn(s, c, waited, page)
+	if len(list) > 0 {
+		next = list[len(list)-1].Place().String()
 	}
-	return calls, next, err
+	return list, next, err
 }
 
-func callsIn(s *site, c *gin.Context, waited time.Duration, page models.CallPage) ([]models.Call, error) {
-	return query(s, c, waited, func(ctx context.Context) ([]models.Call, error) { return s.Store.Calls.List(ctx, page) })
+func callsIn(s *site, c *gin.Context, waited time.Duration, page calls.CallPage) ([]calls.Call, error) {
+	return query(s, c, waited, func(ctx context.Context) ([]calls.Call, error) { return s.Store.Calls.List(ctx, page) })
 }
 
 // listCalls returns a page of the calls of all accounts, or of one.
 func (o *operators) listCalls(c *gin.Context) error {
 	query := &reportQuery{raw: c.Request.URL.RawQuery}
-	calls, next, err := o.readCalls(c, query, models.CallPage{AccountID: query.id("accountId")}, 0)
+	list, next, err := o.readCalls(c, query, calls.CallPage{AccountID: query.id("accountId")}, 0)
 	if err != nil {
 		return err
 	}
 	now := o.Now()
-	body := func(call models.Call) operatorCall { return operatorCall{call.Element(now), call.AccountID} }
-	return sendReport(c, "calls", bodiesOf(calls, body), next)
+	body := func(call calls.Call) operatorCall { return operatorCall{call.Element(now), call.AccountID} }
+	return sendReport(c, "calls", bodiesOf(list, body), next)
 }
 
 // listCalls returns a page of the calls of the account of the caller.
 func (cs *customers) listCalls(c *gin.Context, caller models.Principal) error {
 	query := &reportQuery{raw: c.Request.URL.RawQuery}
-	calls, next, err := cs.readCalls(c, query, models.CallPage{AccountID: caller.AccountID}, caller.Waited())
+	list, next, err := cs.readCalls(c, query, calls.CallPage{AccountID: caller.AccountID}, caller.Waited())
 	if err != nil {
 		return err
 	}
 	now := cs.Now()
-	return sendReport(c, "calls", bodiesOf(calls, func(call models.Call) models.CallElement { return call.Element(now) }), next)
+	return sendReport(c, "calls", bodiesOf(list, func(call calls.Call) calls.CallElement { return call.Element(now) }), next)
 }
 
 // endCall ends a call of any account. A call that has ended before stays as it is.
@@ -80,7 +81,7 @@ func (o *operators) endCall(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = query(o.site, c, 0, func(ctx context.Context) (models.Call, error) {
+	_, err = query(o.site, c, 0, func(ctx context.Context) (calls.Call, error) {
 		return o.Store.Calls.End(ctx, uuid.Nil, id, record.Operator())
 	})
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -103,7 +104,7 @@ type usedBody struct {
 
 // showKey returns the key of the caller.
 func (cs *customers) showKey(c *gin.Context, caller models.Principal) error {
-	var used models.CallsUsed
+	var used calls.Used
 	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (key models.Key, err error) {
 		key, used, err = cs.Store.API.Key(ctx, caller)
 		return key, err

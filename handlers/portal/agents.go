@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -20,7 +21,7 @@ type agentPages struct {
 	*site
 
 	agents *models.Agents
-	calls  *models.Calls
+	calls  *calls.Calls
 }
 
 const (

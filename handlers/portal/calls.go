@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -22,7 +23,7 @@ import (
 type callPages struct {
 	*site
 
-	calls    *models.Calls
+	calls    *calls.Calls
 	keys     *models.Keys
 	agents   *models.Agents
 	accounts *people.Accounts
@@ -40,13 +41,13 @@ const (
 
 // callView is what the query string selects.
 type callView struct {
-	models.CallPage
+	calls.CallPage
 	query url.Values
 }
 
 // view reads the query string. An unknown value is a 404; an empty one selects everything.
 func (p *callPages) view(c *gin.Context) (callView, error) {
-	view := callView{models.CallPage{AccountID: sessionFrom(c).AccountID, Limit: callsPerPage}, url.Values{}}
+	view := callView{calls.CallPage{AccountID: sessionFrom(c).AccountID, Limit: callsPerPage}, url.Values{}}
 	for name, id := range map[string]*uuid.UUID{paramAgent: &view.AgentID, paramKey: &view.KeyID} {
 		text := c.Query(name)
 		if text == "" {
@@ -60,7 +61,7 @@ func (p *callPages) view(c *gin.Context) (callView, error) {
 		view.query.Set(name, parsed.String())
 	}
 	if text := c.Query(paramBefore); text != "" {
-		place, ok := models.ParseCallPlace(text)
+		place, ok := calls.ParseCallPlace(text)
 		if !ok {
 			return view, problem.NotFound()
 		}
@@ -70,12 +71,12 @@ func (p *callPages) view(c *gin.Context) (callView, error) {
 }
 
 // address returns the URL of the view at path, from a place on.
-func (v callView) address(path string, before models.CallPlace) string {
+func (v callView) address(path string, before calls.CallPlace) string {
 	query := url.Values{}
 	for name, values := range v.query {
 		query[name] = values
 	}
-	if before != (models.CallPlace{}) {
+	if before != (calls.CallPlace{}) {
 		query.Set(paramBefore, before.String())
 	}
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
@@ -109,7 +110,7 @@ func (p *callPages) show(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, location: fmt.Sprintf("%s#end-%s", callsPath, idOf(c))})
 }
 
-func (p *callPages) find(c *gin.Context) (models.Call, error) {
+func (p *callPages) find(c *gin.Context) (calls.Call, error) {
 	return p.calls.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
@@ -121,24 +122,24 @@ func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.C
 		return page, err
 	}
 	ctx, account := c.Request.Context(), sessionFrom(c).AccountID
-	calls, err := p.calls.List(ctx, view.CallPage)
+	list, err := p.calls.List(ctx, view.CallPage)
 	if err != nil {
 		return page, err
 	}
 	page = templates.CallsPage{
-		Agent: view.AgentID, Key: view.KeyID, Paged: view.After != models.CallPlace{},
-		Newest: view.address(callsPath, models.CallPlace{}), Export: view.address(callsPath+"/export", models.CallPlace{}),
+		Agent: view.AgentID, Key: view.KeyID, Paged: view.After != calls.CallPlace{},
+		Newest: view.address(callsPath, calls.CallPlace{}), Export: view.address(callsPath+"/export", calls.CallPlace{}),
 	}
-	if len(calls) == callsPerPage {
-		page.Older = view.address(callsPath, calls[len(calls)-1].Place())
+	if len(list) == callsPerPage {
+		page.Older = view.address(callsPath, list[len(list)-1].Place())
 	}
 	now := p.Now()
-	for i := range calls {
+	for i := range list {
 		row := templates.CallRow{
-			Call: calls[i], Started: templates.NewMoment(calls[i].StartedAt, now), Ended: optionalMoment(calls[i].EndedAt, now),
-			Seconds: calls[i].Seconds(now), Confirming: calls[i].ID == confirming && calls[i].Open(),
+			Call: list[i], Started: templates.NewMoment(list[i].StartedAt, now), Ended: optionalMoment(list[i].EndedAt, now),
+			Seconds: list[i].Seconds(now), Confirming: list[i].ID == confirming && list[i].Open(),
 		}
-		if calls[i].Open() && confirming == uuid.Nil {
+		if list[i].Open() && confirming == uuid.Nil {
 			page.Refresh = view.address(callsRefreshPath, view.After)
 		}
 		page.Calls = append(page.Calls, row)
@@ -213,7 +214,7 @@ func (p *callPages) export(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	view.Limit, view.After = exportBatch, models.CallPlace{}
+	view.Limit, view.After = exportBatch, calls.CallPlace{}
 	calls, err := p.exportedBatch(c, view.CallPage)
 	if err != nil {
 		return err
@@ -235,7 +236,7 @@ func (p *callPages) export(c *gin.Context) error {
 	}
 }
 
-func (p *callPages) exportedBatch(c *gin.Context, page models.CallPage) (calls []models.Call, err error) {
+func (p *callPages) exportedBatch(c *gin.Context, page calls.CallPage) (calls []calls.Call, err error) {
 	err = p.readExport(c, func() error {
 		calls, err = p.calls.List(c.Request.Context(), page)
 		return err
@@ -243,7 +244,7 @@ func (p *callPages) exportedBatch(c *gin.Context, page models.CallPage) (calls [
 	return calls, err
 }
 
-func callCells(call models.CallElement) []string {
+func callCells(call calls.CallElement) []string {
 	user, ended, reason := "", "", ""
 	if call.UserID != nil {
 		user = *call.UserID

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/livekit"
 	"portal/models/modelstest"
 	"portal/models/record"
@@ -106,7 +107,7 @@ func TestEndingACall(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			c.call(agent, key, 5*time.Second, 0)
-			id := modelstest.Value(s.store.Calls.List(t.Context(), models.CallPage{AccountID: c.account.ID, Limit: 1}))(t)[0].ID
+			id := modelstest.Value(s.store.Calls.List(t.Context(), calls.CallPage{AccountID: c.account.ID, Limit: 1}))(t)[0].ID
 			path := "/calls/" + id.String() + "/end"
 			asked := v.get(path).is(http.StatusOK)
 			asked.one("button", "Confirm end")

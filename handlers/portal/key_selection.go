@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/calls"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -53,7 +53,7 @@ func (p *keyPages) selectedRevocation(c *gin.Context, ids []uuid.UUID) (page tem
 	if err != nil {
 		return page, err
 	}
-	calls := map[uuid.UUID]models.CallsUsed{}
+	calls := map[uuid.UUID]calls.Used{}
 	if p.calls.Enabled() {
 		if calls, err = p.calls.UsedByKeys(c.Request.Context(), accountID, ids); err != nil {
 			return page, err

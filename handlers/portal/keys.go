@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -22,7 +23,7 @@ type keyPages struct {
 
 	keys   *models.Keys
 	agents *models.Agents
-	calls  *models.Calls
+	calls  *calls.Calls
 	people *people.People
 	usage  usagePages
 }

@@ -12,6 +12,7 @@ import (
 
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/calls"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -21,7 +22,7 @@ type usagePages struct {
 	*site
 
 	keys  *models.Keys
-	calls *models.Calls
+	calls *calls.Calls
 }
 
 const (

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"portal/models"
+	"portal/models/calls"
 	"portal/models/value"
 )
 
@@ -124,7 +124,7 @@ func fromModels(err error) Problem {
 	if expired, ok := errors.AsType[*value.KeyExpiredError](err); ok {
 		return keyExpired(expired.At)
 	}
-	if limit, ok := errors.AsType[*models.LimitError](err); ok {
+	if limit, ok := errors.AsType[*calls.LimitError](err); ok {
 		return limitReached(limit)
 	}
 	if limit, ok := errors.AsType[*value.SignInLimitError](err); ok {
@@ -155,9 +155,9 @@ func fromModels(err error) Problem {
 }
 
 // limitReached returns the 429 for a token that could open a call beyond a limit.
-func limitReached(limit *models.LimitError) Problem {
+func limitReached(limit *calls.LimitError) Problem {
 	message := "The API key or its account has as many calls as it may have at a time. Wait until one ends, then try again."
-	if limit.Reason == models.EndLimitPerMonth {
+	if limit.Reason == calls.EndLimitPerMonth {
 		message = "The minutes of this month are used up. Wait until the next month begins (UTC), or raise the limit."
 	}
 	return Problem{

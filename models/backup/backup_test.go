@@ -19,6 +19,7 @@ import (
 
 	"portal/models"
 	"portal/models/backup"
+	"portal/models/calls"
 	"portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/people"
@@ -850,7 +851,7 @@ func TestRestoreOfABackupWithTheFirstSchema(t *testing.T) {
 			d.url = url
 			d.restore(t, file, keys, 0)
 			d.Store = modelstest.Open(t, url, models.Options{})
-			for _, call := range modelstest.Value(d.Calls.List(t.Context(), models.CallPage{Limit: 3, AccountID: d.account.ID}))(t) {
+			for _, call := range modelstest.Value(d.Calls.List(t.Context(), calls.CallPage{Limit: 3, AccountID: d.account.ID}))(t) {
 				if call.Final == call.Open() || call.Open() != (call.RoomName == "open") {
 					t.Errorf("the %s call is %+v", call.RoomName, call)
 				}

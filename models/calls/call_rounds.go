@@ -1,4 +1,4 @@
-package models
+package calls
 
 import (
 	"bytes"
@@ -55,9 +55,9 @@ type callRound struct {
 	Open         bool      `bun:",scanonly"` // a call goes on, or its visitor may come back
 }
 
-// runRegularly runs rounds until ctx ends. Because the next round tries again, it logs only the
+// RunRegularly runs rounds until ctx ends. Because the next round tries again, it logs only the
 // first of several failures in a row.
-func (c *Calls) runRegularly(ctx context.Context) {
+func (c *Calls) RunRegularly(ctx context.Context) {
 	ticker := time.NewTicker(roundTick)
 	defer ticker.Stop()
 	early, failing := false, false

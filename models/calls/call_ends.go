@@ -1,4 +1,4 @@
-package models
+package calls
 
 import (
 	"cmp"
@@ -197,8 +197,8 @@ func (p *endPass) foundOf(subject uuid.UUID) (n int) {
 
 // noteUsed returns what an account, or one of its keys unless keyID is zero, has used, and records
 // when it approaches or reaches its limit.
-func (p *endPass) noteUsed(ctx context.Context, key callKey, keyID uuid.UUID, limits value.Limits) (CallsUsed, error) {
-	used, err := usedCalls(ctx, p.db, p.db, key.AccountID, keyID, p.now)
+func (p *endPass) noteUsed(ctx context.Context, key callKey, keyID uuid.UUID, limits value.Limits) (Used, error) {
+	used, err := UsedCalls(ctx, p.db, p.db, key.AccountID, keyID, p.now)
 	if err != nil {
 		return used, err
 	}

@@ -1,4 +1,4 @@
-package models
+package calls
 
 import (
 	"cmp"
@@ -33,12 +33,12 @@ type Calls struct {
 	failures atomic.Uint64 // rounds that failed
 }
 
-func newCalls(db *db.DB, server *livekit.Server) *Calls {
+func New(db *db.DB, server *livekit.Server) *Calls {
 	return &Calls{db: db, liveKit: server, wake: make(chan struct{}, 1)}
 }
 
-// failedRounds returns the number of rounds since the start that could not list or end calls.
-func (c *Calls) failedRounds() uint64 { return c.failures.Load() }
+// FailedRounds returns the number of rounds since the start that could not list or end calls.
+func (c *Calls) FailedRounds() uint64 { return c.failures.Load() }
 
 // Enabled reports whether the store has a LiveKit server.
 func (c *Calls) Enabled() bool { return c.liveKit != nil }
@@ -443,17 +443,17 @@ func (c *Calls) ListedAt(ctx context.Context) (time.Time, error) {
 
 // Used returns how many calls of an account, or of one of its keys unless keyID is zero, go on, and
 // the seconds of this month.
-func (c *Calls) Used(ctx context.Context, accountID, keyID uuid.UUID) (CallsUsed, error) {
-	used, err := usedCalls(ctx, c.db, c.db, accountID, keyID, c.db.Now())
+func (c *Calls) Used(ctx context.Context, accountID, keyID uuid.UUID) (Used, error) {
+	used, err := UsedCalls(ctx, c.db, c.db, accountID, keyID, c.db.Now())
 	return used, value.Failed("read the calls of this month", err)
 }
 
 // UsedByKeys returns what [Calls.Used] returns for each of these keys of an account.
-func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uuid.UUID) (map[uuid.UUID]CallsUsed, error) {
-	used := map[uuid.UUID]CallsUsed{}
+func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uuid.UUID) (map[uuid.UUID]Used, error) {
+	used := map[uuid.UUID]Used{}
 	for batch := range slices.Chunk(keyIDs, value.MaintenanceBatch) {
 		for _, id := range batch {
-			used[id] = CallsUsed{}
+			used[id] = Used{}
 		}
 		var totals []callTotal
 		month := monthOf(c.db.Now())
@@ -463,7 +463,7 @@ func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uu
 			return nil, value.Failed("read the minutes of keys", err)
 		}
 		for _, total := range totals {
-			used[total.SubjectID] = CallsUsed{Seconds: total.Seconds}
+			used[total.SubjectID] = Used{Seconds: total.Seconds}
 		}
 	}
 	var open []Call
@@ -472,7 +472,7 @@ func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uu
 	for _, call := range open {
 		if of, wanted := used[call.KeyID]; wanted {
 			call.StartedAt = db.Later(call.StartedAt, monthOf(now))
-			used[call.KeyID] = CallsUsed{Calls: of.Calls + 1, Seconds: of.Seconds + call.Seconds(now)}
+			used[call.KeyID] = Used{Calls: of.Calls + 1, Seconds: of.Seconds + call.Seconds(now)}
 		}
 	}
 	return used, value.Failed("read the open calls of keys", err)

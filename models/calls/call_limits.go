@@ -1,4 +1,4 @@
-package models
+package calls
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func noteUsedMinutes(ctx context.Context, tx db.Tx, key callKey) error {
 		if subject.limit == 0 {
 			continue
 		}
-		used, err := usedCalls(ctx, tx, tx.DB, key.AccountID, subject.keyID, now)
+		used, err := UsedCalls(ctx, tx, tx.DB, key.AccountID, subject.keyID, now)
 		if err != nil {
 			return err
 		}
@@ -105,9 +105,9 @@ const (
 	limitWait = 10 * time.Second
 )
 
-// checkCalls returns a [*LimitError] if a key or its account can open no other call. It reads the
+// CheckCalls returns a [*LimitError] if a key or its account can open no other call. It reads the
 // limits and what is used in one statement.
-func checkCalls(ctx context.Context, db bun.IDB, d *db.DB, accountID, keyID uuid.UUID) error {
+func CheckCalls(ctx context.Context, db bun.IDB, d *db.DB, accountID, keyID uuid.UUID) error {
 	var row struct {
 		Now            time.Time
 		ListedAt       *time.Time
@@ -147,12 +147,12 @@ func checkCalls(ctx context.Context, db bun.IDB, d *db.DB, accountID, keyID uuid
 	return nil
 }
 
-// usedCalls is [Calls.Used] at a time.
-func usedCalls(ctx context.Context, db bun.IDB, d *db.DB, accountID, keyID uuid.UUID, now time.Time) (used CallsUsed, err error) {
+// UsedCalls is [Calls.Used] at a time.
+func UsedCalls(ctx context.Context, db bun.IDB, d *db.DB, accountID, keyID uuid.UUID, now time.Time) (used Used, err error) {
 	return used, usedQuery(db, d, accountID, keyID, now).Scan(ctx, &used.Calls, &used.Seconds)
 }
 
-// usedQuery selects the columns calls and seconds of [usedCalls]. If a call ends now, it does not
+// usedQuery selects the columns calls and seconds of [UsedCalls]. If a call ends now, it does not
 // have fewer seconds, although LiveKit reports the end in whole seconds.
 func usedQuery(db bun.IDB, d *db.DB, accountID, keyID uuid.UUID, now time.Time) *bun.SelectQuery {
 	month, subject := monthOf(now), accountID

@@ -1,4 +1,4 @@
-package models
+package calls
 
 import (
 	"cmp"
@@ -329,14 +329,14 @@ func (c *Call) days() map[time.Time]callDay {
 	}
 }
 
-// CallsUsed is how much of the limits is used.
-type CallsUsed struct {
+// Used is how much of the limits is used.
+type Used struct {
 	Calls   int64 // that go on
 	Seconds int64 // of this month (UTC), with those of calls that go on
 }
 
 // Minutes returns the minutes of this month.
-func (u CallsUsed) Minutes() int64 { return u.Seconds / 60 }
+func (u Used) Minutes() int64 { return u.Seconds / 60 }
 
 // monthOf returns the start of the calendar month (UTC).
 func monthOf(at time.Time) time.Time {
