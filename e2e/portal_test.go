@@ -20,6 +20,8 @@ import (
 
 	"portal/e2e/pages"
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
 	"portal/models/people"
@@ -212,7 +214,7 @@ func (p *process) signedIn(t *testing.T) customer {
 // newAgent creates an agent in the database and returns its id.
 func (c customer) newAgent(t *testing.T, name string) string {
 	t.Helper()
-	return modelstest.Value(c.store.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, record.Operator()))(t).ID.String()
+	return modelstest.Value(c.store.Agents.Create(t.Context(), c.ID, agents.NewAgent{Name: name}, record.Operator()))(t).ID.String()
 }
 
 func (c customer) removeAgent(t *testing.T, id string) {
@@ -223,7 +225,7 @@ func (c customer) removeAgent(t *testing.T, id string) {
 // newKey generates a key in the database and returns its value.
 func (c customer) newKey(t *testing.T, label string) string {
 	t.Helper()
-	_, secret, err := c.store.Keys.Generate(t.Context(), c.ID, models.NewKey{Label: label, FormID: uuid.New()}, record.Operator())
+	_, secret, err := c.store.Keys.Generate(t.Context(), c.ID, keys.NewKey{Label: label, FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
 	return secret
 }

@@ -18,7 +18,9 @@ import (
 	"portal/handlers"
 	"portal/handlers/handlerstest"
 	"portal/models"
+	"portal/models/agents"
 	"portal/models/database"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -87,19 +89,19 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		c.objectIDs[collection] = append(c.objectIDs[collection], id.String())
 	}
 	for _, label := range []string{"revoked", "active"} {
-		key, secret, err := s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + " " + label, FormID: uuid.New()}, record.Operator())
+		key, secret, err := s.store.Keys.Generate(ctx, account.ID, keys.NewKey{Label: name + " " + label, FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
 		c.secret = secret
 		own("api-keys", key.ID)
 	}
-	trusting, _, err := s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + "'s deployment", FormID: uuid.New(), Trust: &workload.Rule{
+	trusting, _, err := s.store.Keys.Generate(ctx, account.ID, keys.NewKey{Label: name + "'s deployment", FormID: uuid.New(), Trust: &workload.Rule{
 		Provider: workload.AWS, Issuer: "https://0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.tokens.sts.global.api.aws", Audience: "portal",
 		Claims: map[string][]string{"sub": {"arn:aws:iam::123456789012:role/" + name}},
 	}}, record.Operator())
 	modelstest.Must(t, err)
 	own("keys without a secret", trusting.ID)
 	modelstest.Value(s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), "", record.Operator()))(t)
-	own("agents", modelstest.Value(s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, record.Operator()))(t).ID)
+	own("agents", modelstest.Value(s.store.Agents.Create(ctx, account.ID, agents.NewAgent{Name: name + " desk"}, record.Operator()))(t).ID)
 	for range 2 { // one session to end, and the browser's own
 		c.cookie = s.signIn(t, email)
 	}

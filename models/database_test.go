@@ -13,21 +13,22 @@ import (
 
 	"portal/models"
 	"portal/models/database"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/value"
 )
 
-// Hosts before the primary refuse connections, or accept them and never answer.
+// Hosts before the primary refuse connections, or modelstest.Accept them and never answer.
 func TestPostgresURLOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	url := modelstest.PostgresURL(t)
 	f := newFixture(t, url, models.Options{})
-	_, secret := f.key(t, f.customer(t))
+	_, secret := f.Key(t, f.Customer(t))
 	hosts := "@127.0.0.1:1," + silentHost(t) + "," + silentHost(t) + "," + silentHost(t) + ","
 	for _, suffix := range []string{"", "&connect_timeout=30"} {
 		started := time.Now()
 		store := modelstest.Open(t, strings.Replace(url, "@", hosts, 1)+suffix, models.Options{})
-		use(t, store, secret, 3)
+		modelstest.Use(t, store, secret, 3)
 		must(t, store.Ping(t.Context()))
 		if took := time.Since(started); took > 25*time.Second {
 			t.Errorf("%q: %s", suffix, took)
@@ -39,42 +40,42 @@ func TestPostgresURLOfSeveralHosts(t *testing.T) {
 func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{Timeout: models.Timeout})
-	c := f.customer(t)
-	key, secret := f.key(t, c)
-	conn := modelstest.Value(f.db.Conn(t.Context()))(t)
+	c := f.Customer(t)
+	key, secret := f.Key(t, c)
+	conn := modelstest.Value(f.DB.Conn(t.Context()))(t)
 	defer func() { _ = conn.Close() }()
 	must(t, errOf(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")))
 	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": time.Minute} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		started := time.Now()
-		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
+		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.Actor)
 		if took := time.Since(started); !errors.Is(err, value.ErrUnavailable) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 		cancel()
 	}
-	use(t, f.Store, secret, 3)
+	modelstest.Use(t, f.Store, secret, 3)
 	if keys, err := f.Keys.Active(t.Context(), c.ID); err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 		t.Errorf("listed %+v, %v", keys, err)
 	}
 	must(t, errOf(conn.ExecContext(t.Context(), "ROLLBACK")))
-	f.revoke(t, key)
+	f.Revoke(t, key)
 }
 
 // This test does not run in parallel, because goroutines of other tests would fail it.
 func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see above
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		f := newFixture(t, url, models.Options{})
-		_, secret := f.key(t, f.customer(t))
-		_ = f.db.Close()
+		_, secret := f.Key(t, f.Customer(t))
+		_ = f.DB.Close()
 		before := goleak.IgnoreCurrent() // the fixture's own store is closed after the test
 		// The clock decides, because a context reports its deadline slightly late.
 		end := time.Now().Add(20 * time.Millisecond)
 		ctx, cancel := context.WithDeadline(t.Context(), end)
-		f.briefly(t, models.Options{}, func(s *models.Store) {
-			_, errs := atOnce(20, func(int) error {
+		f.Briefly(t, models.Options{}, func(s *models.Store) {
+			_, errs := modelstest.AtOnce(20, func(int) error {
 				for time.Now().Before(end) {
-					if _, err := s.API.Authenticate(ctx, secret, models.Source{}); err != nil && time.Now().Before(end) {
+					if _, err := s.API.Authenticate(ctx, secret, keys.Source{}); err != nil && time.Now().Before(end) {
 						return err
 					}
 				}
@@ -83,7 +84,7 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 			checkErrors(t, "each", errs, nil)
 		})
 		cancel()
-		f.briefly(t, models.Options{}, func(*models.Store) {})
+		f.Briefly(t, models.Options{}, func(*models.Store) {})
 		goleak.VerifyNone(t, before)
 	})
 }
@@ -118,16 +119,16 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	url := modelstest.SQLiteURL(t)
 	path, _ := database.SQLitePath(url)
 	f := newFixture(t, url, models.Options{})
-	c := f.customer(t)
-	key, secret := f.key(t, c)
-	_, keptSecret := f.key(t, c)
-	f.exec(t, "VACUUM INTO '"+path+".backup'")
-	f.revoke(t, key)
-	refuse(t, f.Store, secret, 1)
+	c := f.Customer(t)
+	key, secret := f.Key(t, c)
+	_, keptSecret := f.Key(t, c)
+	f.Exec(t, "VACUUM INTO '"+path+".backup'")
+	f.Revoke(t, key)
+	modelstest.Refuse(t, f.Store, secret, 1)
 	unavailable := func(name string) {
 		t.Helper()
 		for do, err := range map[string]error{
-			"authenticate": errOf(f.API.Authenticate(t.Context(), secret, models.Source{})), "authenticate a kept key": errOf(f.API.Authenticate(t.Context(), keptSecret, models.Source{})),
+			"authenticate": errOf(f.API.Authenticate(t.Context(), secret, keys.Source{})), "authenticate a kept key": errOf(f.API.Authenticate(t.Context(), keptSecret, keys.Source{})),
 			"list": errOf(f.Keys.Active(t.Context(), c.ID)), "ready": f.API.Ready(t.Context()),
 		} {
 			if !errors.Is(err, value.ErrUnavailable) || !strings.Contains(err.Error(), "the SQLite file was replaced") {
@@ -139,7 +140,7 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	for _, file := range files {
 		must(t, os.Rename(file, file+".away"))
 	}
-	checkError(t, "without a file", errOf(f.API.Authenticate(t.Context(), keptSecret, models.Source{})), value.ErrUnavailable)
+	checkError(t, "without a file", errOf(f.API.Authenticate(t.Context(), keptSecret, keys.Source{})), value.ErrUnavailable)
 	checkError(t, "without a file", errOf(f.Keys.Active(t.Context(), c.ID)), value.ErrUnavailable)
 	for _, file := range files {
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
@@ -147,7 +148,7 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 		}
 		must(t, os.Rename(file+".away", file))
 	}
-	use(t, f.Store, keptSecret, 1)
+	modelstest.Use(t, f.Store, keptSecret, 1)
 
 	must(t, os.Rename(path, path+".old"))
 	must(t, os.Rename(path+".backup", path))
@@ -160,8 +161,8 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 		must(t, os.Rename(path+suffix+".old", path+suffix))
 	}
 	unavailable("with the old file again")
-	f.briefly(t, models.Options{}, func(s *models.Store) {
-		refuse(t, s, secret, 1)
-		use(t, s, keptSecret, 1)
+	f.Briefly(t, models.Options{}, func(s *models.Store) {
+		modelstest.Refuse(t, s, secret, 1)
+		modelstest.Use(t, s, keptSecret, 1)
 	})
 }

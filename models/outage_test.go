@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/value"
@@ -21,15 +22,17 @@ func TestPostgresOutage(t *testing.T) {
 	cluster := modelstest.OwnCluster(t)
 	logged := &modelstest.LogBuffer{}
 	f := newFixture(t, cluster.URL("postgres"), models.Options{Logger: logged.Logger(), Timeout: models.Timeout})
-	c := f.customer(t)
-	key, secret := f.key(t, c)
-	revokedKey, revokedSecret := f.key(t, c)
-	f.revoke(t, revokedKey)
-	token := f.session(t, c)
-	use(t, f.Store, secret, 5)
+	c := f.Customer(t)
+	key, secret := f.Key(t, c)
+	revokedKey, revokedSecret := f.Key(t, c)
+	f.Revoke(t, revokedKey)
+	token := f.Session(t, c)
+	modelstest.Use(t, f.Store, secret, 5)
 
 	var requests, refusals int64 = 5, 0
-	written := func() bool { return sum(f.days(t, key)) == requests && f.refusals(t, revokedKey) == refusals }
+	written := func() bool {
+		return modelstest.Sum(f.Days(t, key)) == requests && f.Refusals(t, revokedKey) == refusals
+	}
 	for range 2 {
 		eventually(t, "usage before the outage is written", written)
 		must(t, cluster.Halt())
@@ -50,9 +53,9 @@ func TestPostgresOutage(t *testing.T) {
 				}
 			}
 		}
-		for _, value := range []string{secret, secret, revokedSecret, unknownKey} {
+		for _, value := range []string{secret, secret, revokedSecret, modelstest.UnknownKey} {
 			away("authenticate", func(ctx context.Context) error {
-				p, err := f.API.Authenticate(ctx, value, models.Source{})
+				p, err := f.API.Authenticate(ctx, value, keys.Source{})
 				if p.KeyID != uuid.Nil {
 					t.Errorf("%+v", p)
 				}
@@ -60,23 +63,23 @@ func TestPostgresOutage(t *testing.T) {
 			})
 		}
 		away("list", func(ctx context.Context) error { return errOf(f.Keys.Active(ctx, c.ID)) })
-		away("revoke", func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)) })
+		away("revoke", func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.Actor)) })
 		away("sign in", func(ctx context.Context) error {
-			return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, people.Client{Address: "203.0.113.7"}))
+			return errOf(f.SignIn.VerifyPassword(ctx, c.User.Email, password, people.Client{Address: "203.0.113.7"}))
 		})
-		away("session", func(ctx context.Context) error { return errOf(f.Sessions.Find(ctx, token, browser)) })
+		away("session", func(ctx context.Context) error { return errOf(f.Sessions.Find(ctx, token, modelstest.Browser)) })
 		away("ping", f.Ping)
 		must(t, cluster.Resume())
-		f.db = modelstest.OpenDatabase(t, f.url) // The test's own connections are dead.
+		f.DB = modelstest.OpenDatabase(t, f.URL) // The test's own connections are dead.
 		// Those of the store are dead too, but no request fails because of that.
-		use(t, f.Store, secret, 2)
-		refuse(t, f.Store, revokedSecret, 1)
+		modelstest.Use(t, f.Store, secret, 2)
+		modelstest.Refuse(t, f.Store, revokedSecret, 1)
 		must(t, f.Ping(t.Context()))
 		keys, err := f.Keys.Active(t.Context(), c.ID)
 		if err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 			t.Errorf("listed %+v, %v", keys, err)
 		}
-		must(t, errOf(f.Sessions.Find(t.Context(), token, browser)))
+		must(t, errOf(f.Sessions.Find(t.Context(), token, modelstest.Browser)))
 		requests, refusals = requests+2, refusals+1
 		eventually(t, "usage before and after the outage is written", written)
 	}
@@ -88,17 +91,17 @@ func TestConfirmedRevocationSurvivesACrashOfPostgres(t *testing.T) {
 	t.Parallel()
 	cluster := modelstest.OwnCluster(t, "synchronous_commit=off", "wal_writer_delay=10s")
 	f := newFixture(t, cluster.URL("postgres"), models.Options{})
-	c := f.customer(t)
-	key, secret := f.key(t, c)
-	kept, keptSecret := f.key(t, c)
-	use(t, f.Store, secret, 1)
-	f.exec(t, "CHECKPOINT")
-	f.revoke(t, key)
+	c := f.Customer(t)
+	key, secret := f.Key(t, c)
+	kept, keptSecret := f.Key(t, c)
+	modelstest.Use(t, f.Store, secret, 1)
+	f.Exec(t, "CHECKPOINT")
+	f.Revoke(t, key)
 	must(t, cluster.Halt())
 	must(t, cluster.Resume())
-	restarted := f.open(t, models.Options{})
-	checkError(t, "the revoked key", errOf(restarted.API.Authenticate(t.Context(), secret, models.Source{})), value.ErrKeyRevoked)
-	checkError(t, "the other key", errOf(restarted.API.Authenticate(t.Context(), keptSecret, models.Source{})), nil)
+	restarted := f.Open(t, models.Options{})
+	checkError(t, "the revoked key", errOf(restarted.API.Authenticate(t.Context(), secret, keys.Source{})), value.ErrKeyRevoked)
+	checkError(t, "the other key", errOf(restarted.API.Authenticate(t.Context(), keptSecret, keys.Source{})), nil)
 	found := modelstest.Value(restarted.Keys.Find(t.Context(), c.ID, kept.ID))(t)
 	if found.RevokedAt != nil {
 		t.Errorf("%+v", found)
@@ -110,9 +113,9 @@ func TestConfirmedRevocationSurvivesACrashOfPostgres(t *testing.T) {
 func TestHangingPostgresIsUnavailable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{Timeout: models.Timeout})
-	key, secret := f.key(t, f.customer(t))
-	use(t, f.Store, secret, 1)
-	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
+	key, secret := f.Key(t, f.Customer(t))
+	modelstest.Use(t, f.Store, secret, 1)
+	tx := modelstest.Value(f.DB.BeginTx(t.Context(), nil))(t)
 	must(t, errOf(tx.ExecContext(t.Context(), "LOCK TABLE auth_epoch, api_keys IN ACCESS EXCLUSIVE MODE")))
 	// Requests with different deadlines overlap, so that one waits whenever another one's
 	// statement times out.
@@ -125,7 +128,7 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			started := time.Now()
-			p, err := f.API.Authenticate(ctx, []string{secret, unknownKey}[i/2%2], models.Source{})
+			p, err := f.API.Authenticate(ctx, []string{secret, modelstest.UnknownKey}[i/2%2], keys.Source{})
 			if took := time.Since(started); !errors.Is(err, value.ErrUnavailable) || p.KeyID != uuid.Nil || took > limit+20*time.Second {
 				t.Errorf("%+v, %v after %s of %s", p, err, took, limit)
 			}
@@ -136,9 +139,9 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 	running.Wait()
 	must(t, tx.Rollback())
 	must(t, f.API.Ready(t.Context()))
-	use(t, f.Store, secret, 2)
-	f.revoke(t, key)
-	refuse(t, f.Store, secret, 1)
+	modelstest.Use(t, f.Store, secret, 2)
+	f.Revoke(t, key)
+	modelstest.Refuse(t, f.Store, secret, 1)
 }
 
 // A primary that was demoted may keep its connections open, and its rows may be out of date.
@@ -146,11 +149,11 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	// The test replaces PostgreSQL's own function.
 	f := newFixture(t, modelstest.PostgresURL(t)+"&search_path=public,pg_catalog", models.Options{})
-	c := f.customer(t)
-	_, secret := f.key(t, c)
-	agent := f.agent(t, c)
-	p := modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t)
-	f.exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
-	checkError(t, "key", errOf(f.open(t, models.Options{}).API.Authenticate(t.Context(), secret, models.Source{})), value.ErrUnavailable)
+	c := f.Customer(t)
+	_, secret := f.Key(t, c)
+	agent := f.Agent(t, c)
+	p := modelstest.Value(f.API.Authenticate(t.Context(), secret, keys.Source{}))(t)
+	f.Exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+	checkError(t, "key", errOf(f.Open(t, models.Options{}).API.Authenticate(t.Context(), secret, keys.Source{})), value.ErrUnavailable)
 	checkError(t, "agent", f.API.CheckAgent(t.Context(), p, agent.ID), value.ErrUnavailable)
 }

@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/database"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -22,7 +23,7 @@ import (
 // secrets are secret values by name.
 type secrets map[string]string
 
-// find returns the names of the secrets in a text, also in hexadecimal and base64.
+// Find returns the names of the secrets in a text, also in hexadecimal and base64.
 func (s secrets) find(text string) (found []string) {
 	for name, secret := range s {
 		for _, form := range []string{
@@ -54,37 +55,37 @@ func (f *fixture) live(t *testing.T) secrets {
 	s["session token"] = token
 	must(t, errOf(f.Sessions.Find(ctx, token, people.Client{Address: "203.0.113.7"})))
 	actor := record.UserActor(user.ID, "203.0.113.7")
-	c := customer{Account: account, user: user, actor: actor}
-	_, s["invitation token"] = f.invite(t, c, "bob@example.com", people.RoleMember)
+	c := customer{Account: account, User: user, Actor: actor}
+	_, s["invitation token"] = f.Invite(t, c, "bob@example.com", people.RoleMember)
 	s["password of an invitation"] = "Tr0ub4dor & four"
-	must(t, accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
-	key, secret := f.generate(t, c, form("production"), actor)
+	must(t, modelstest.Accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
+	key, secret := f.Generate(t, c, form("production"), actor)
 	// The random part is enough to compute the whole key.
 	s["API key"] = secret[4:34]
-	must(t, errOf(f.API.Authenticate(ctx, secret, models.Source{})))
+	must(t, errOf(f.API.Authenticate(ctx, secret, keys.Source{})))
 	must(t, errOf(f.Keys.FindBySecret(ctx, secret)))
 	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, "", actor)))
-	_, leaked := f.generate(t, c, form("leaked"), actor)
+	_, leaked := f.Generate(t, c, form("leaked"), actor)
 	s["leaked key"] = leaked[4:34]
-	must(t, errOf(f.Keys.ReportLeaked(ctx, []models.LeakedText{
-		models.NewLeakedText(leaked, "https://example.com/?key="+leaked), models.NewLeakedText(s["password"], ""),
+	must(t, errOf(f.Keys.ReportLeaked(ctx, []keys.LeakedText{
+		keys.NewLeakedText(leaked, "https://example.com/?key="+leaked), keys.NewLeakedText(s["password"], ""),
 	}, record.LeakGitHub, "")))
-	_, _ = f.API.Authenticate(ctx, secret, models.Source{})
-	_, _ = f.API.Authenticate(ctx, secret[:30], models.Source{})
+	_, _ = f.API.Authenticate(ctx, secret, keys.Source{})
+	_, _ = f.API.Authenticate(ctx, secret[:30], keys.Source{})
 	endpoint, signing, err := f.Webhooks.Add(ctx, account.ID, "https://example.com/", []record.EventGroup{record.GroupKeys}, actor)
 	must(t, err)
 	_, rotated, err := f.Webhooks.Rotate(ctx, account.ID, endpoint.ID, actor)
 	must(t, err)
 	s["signing secret"], s["rotated signing secret"] = signing[6:40], rotated[6:40]
-	s["reset token"] = f.resetToken(t, "ada@example.com")
+	s["reset token"] = f.ResetToken(t, "ada@example.com")
 	must(t, errOf(f.Credentials.PasswordResetUser(ctx, s["reset token"])))
 	return s
 }
 
 func TestKeyHoldsNoSecret(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		c := f.customer(t)
-		key, secret := f.key(t, c)
+		c := f.Customer(t)
+		key, secret := f.Key(t, c)
 		listed := modelstest.Value(f.Keys.Active(t.Context(), c.ID))(t)
 		for _, key := range append(listed, key) {
 			text := modelstest.Value(json.Marshal(key))(t)
@@ -121,8 +122,8 @@ func holdsNoSecret(t *testing.T, url, files string) {
 		content.Write(modelstest.Value(os.ReadFile(file))(t))
 	}
 	// Also writes what other stores hold in memory.
-	f.briefly(t, models.Options{}, func(*models.Store) {})
-	for name, text := range map[string]string{"database": f.dump(t), "files": content.String()} {
+	f.Briefly(t, models.Options{}, func(*models.Store) {})
+	for name, text := range map[string]string{"database": f.Dump(t), "files": content.String()} {
 		if !strings.Contains(text, "production") || !strings.Contains(text, "ada@example.com") {
 			t.Fatalf("the %s lack known values", name)
 		}
@@ -133,40 +134,4 @@ func holdsNoSecret(t *testing.T, url, files string) {
 	if found := s.find(logged.String()); found != nil {
 		t.Errorf("the log contains %s:\n%s", found, logged)
 	}
-}
-
-// dump returns every value of every table as text. Bytes are dumped as text and in hexadecimal.
-func (f *fixture) dump(t *testing.T) string {
-	t.Helper()
-	tables := "SELECT name FROM sqlite_master WHERE type = 'table'"
-	if f.postgres() {
-		tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
-	}
-	var names []string
-	must(t, f.db.NewRaw(tables).Scan(t.Context(), &names))
-	if len(names) < 11 {
-		t.Fatalf("only the tables %s", names)
-	}
-	var text strings.Builder
-	for _, name := range names {
-		rows := modelstest.Value(f.db.QueryContext(t.Context(), "SELECT * FROM "+name))(t)
-		columns := modelstest.Value(rows.Columns())(t)
-		for rows.Next() {
-			values, targets := make([]any, len(columns)), make([]any, len(columns))
-			for i := range values {
-				targets[i] = &values[i]
-			}
-			must(t, rows.Scan(targets...))
-			fmt.Fprintf(&text, "%s:", name)
-			for i, value := range values {
-				fmt.Fprintf(&text, " %s=%v", columns[i], value)
-				if raw, ok := value.([]byte); ok {
-					fmt.Fprintf(&text, " (%s %x)", raw, raw)
-				}
-			}
-			text.WriteByte('\n')
-		}
-		must(t, rows.Err())
-	}
-	return text.String()
 }

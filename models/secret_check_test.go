@@ -12,7 +12,7 @@ import (
 // An instance warns if it shares no secret with the one that started before.
 func TestInstanceWithAnotherSecretWarns(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		f.exec(t, "DELETE FROM secret_check")
+		f.Exec(t, "DELETE FROM secret_check")
 		a, b, c := strings.Repeat("a", 32), strings.Repeat("b", 32), strings.Repeat("c", 32)
 		for _, start := range []struct {
 			step, current, previous string
@@ -33,7 +33,7 @@ func TestInstanceWithAnotherSecretWarns(t *testing.T) {
 		} {
 			log := &modelstest.LogBuffer{}
 			keyring := modelstest.Value(secret.NewKeyring(start.current, start.previous))(t)
-			f.briefly(t, models.Options{Keyring: keyring, Logger: log.Logger()}, func(*models.Store) {})
+			f.Briefly(t, models.Options{Keyring: keyring, Logger: log.Logger()}, func(*models.Store) {})
 			text := log.String()
 			if strings.Contains(text, "give all instances the same one") != start.warns {
 				t.Errorf("%s: the log is %q", start.step, text)
@@ -42,6 +42,6 @@ func TestInstanceWithAnotherSecretWarns(t *testing.T) {
 				t.Errorf("%s: the log has the secret", start.step)
 			}
 		}
-		f.checkCount(t, 0, "SELECT count(*) FROM secret_check WHERE length(current) <> 32")
+		f.CheckCount(t, 0, "SELECT count(*) FROM secret_check WHERE length(current) <> 32")
 	})
 }

@@ -15,11 +15,15 @@ import (
 	"github.com/uptrace/bun"
 	"go.opentelemetry.io/otel/trace"
 
+	"portal/models/agents"
 	"portal/models/authn"
 	"portal/models/calls"
 	"portal/models/database"
+	"portal/models/erasure"
 	"portal/models/internal/db"
+	"portal/models/keys"
 	"portal/models/livekit"
+	"portal/models/outbox"
 	"portal/models/password"
 	"portal/models/people"
 	"portal/models/record"
@@ -27,6 +31,7 @@ import (
 	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/webhook"
+	"portal/models/webhooks"
 	"portal/models/workload"
 )
 
@@ -36,8 +41,8 @@ const Timeout = database.Timeout
 // Store has a service for each subject, over one database. It is safe for concurrent use, and
 // several processes may share the database.
 type Store struct {
-	Keys        *Keys
-	Agents      *Agents
+	Keys        *keys.Keys
+	Agents      *agents.Agents
 	Accounts    *people.Accounts
 	People      *people.People
 	Invitations *people.Invitations
@@ -45,11 +50,11 @@ type Store struct {
 	Sessions    *people.Sessions
 	Credentials *people.Credentials
 	Calls       *calls.Calls
-	Erasures    *Erasures
-	Outbox      *Outbox
-	Webhooks    *Webhooks
+	Erasures    *erasure.Erasures
+	Outbox      *outbox.Outbox
+	Webhooks    *webhooks.Webhooks
 	Activity    *record.ActivityLog
-	API         *API
+	API         *keys.API
 
 	db      *db.DB
 	options Options // with defaults
@@ -209,14 +214,14 @@ func newStore(db *db.DB, m shared, o Options) *Store {
 	})
 	s.Accounts, s.People, s.Invitations = s.people.Accounts, s.people.People, s.people.Invitations
 	s.SignIn, s.Sessions, s.Credentials = s.people.SignIn, s.people.Sessions, s.people.Credentials
-	s.Keys = newKeys(db, m.usage, KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
-	s.API = s.Keys.newAPI(m.authn)
-	s.Agents = newAgents(db, m.agentUses)
+	s.Keys = keys.New(db, m.usage, keys.KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
+	s.API = s.Keys.NewAPI(m.authn)
+	s.Agents = agents.New(db, m.agentUses)
 	s.Calls = calls.New(db, o.LiveKit)
-	s.Outbox = newOutbox(db)
-	s.Webhooks = newWebhooks(db, m.sealer, o.Webhooks)
+	s.Outbox = outbox.New(db)
+	s.Webhooks = webhooks.New(db, m.sealer, o.Webhooks)
 	s.Activity = record.NewActivityLog(db, o.ReportDelay)
-	s.Erasures = newErasures(db, s.People, o.SessionIdle)
+	s.Erasures = erasure.New(db, s.People, o.SessionIdle)
 	return s
 }
 
@@ -239,7 +244,7 @@ func (s *Store) Close(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, value.ErrUnavailable) {
 		err = value.Failed("write usage", err)
 	}
-	closed := within(ctx, func() error { return errors.Join(s.API.close(), s.db.API.Close(), s.db.Close()) })
+	closed := within(ctx, func() error { return errors.Join(s.API.Close(), s.db.API.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
 		closed = nil // nothing is lost with connections that hang
 	}
@@ -295,7 +300,7 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	wrong, limited, disabled := s.people.Refused()
 	return Stats{
-		Authentication: s.API.stats(), PortalPool: s.db.Stats(), APIPool: s.db.API.Stats(),
+		Authentication: s.API.Stats(), PortalPool: s.db.Stats(), APIPool: s.db.API.Stats(),
 		Usage: s.shared.usage.Stats(), HashQueue: s.shared.hasher.Waiting(), MailsDropped: s.db.MailsDropped.Load(),
 		CallFailures: s.Calls.FailedRounds(),
 		RefusedWrong: wrong, RefusedLimited: limited, RefusedDisabled: disabled,
@@ -331,12 +336,12 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.FlushRefusals, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
-	s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.RecordExpiry, report) })
-	s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.RevokeUnused, report) })
+	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Keys.RecordExpiry, report) })
+	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Keys.RevokeUnused, report) })
 	if s.Outbox.Enabled() {
 		// Many accounts need more than Timeout, and what is left when the portal stops can
 		// wait.
-		s.stopped.Go(func() { repeat(ctx, warningInterval, s.Outbox.WarnOfExpiry, report) })
+		s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Outbox.WarnOfExpiry, report) })
 	}
 	if s.Calls.Enabled() {
 		s.stopped.Go(func() { s.Calls.RunRegularly(ctx) })
@@ -370,8 +375,8 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 		case <-background.Done():
 			return
 		case <-timer.C:
-			timer.Reset(purgeInterval)
-			err := errors.Join(s.Erasures.Purge(background), s.Credentials.ResealTOTP(background), s.Webhooks.reseal(background), s.db.WarnOfClock(background))
+			timer.Reset(erasure.PurgeInterval)
+			err := errors.Join(s.Erasures.Purge(background), s.Credentials.ResealTOTP(background), s.Webhooks.Reseal(background), s.db.WarnOfClock(background))
 			if err != nil && background.Err() == nil {
 				s.db.Logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}
@@ -389,8 +394,8 @@ func (s *Store) eraseRegularly(background context.Context, delay time.Duration) 
 		case <-background.Done():
 			return
 		case <-timer.C:
-			timer.Reset(purgeInterval)
-		case <-s.Erasures.due():
+			timer.Reset(erasure.PurgeInterval)
+		case <-s.Erasures.Due():
 		}
 		if err := s.Erasures.Finish(background); err != nil && background.Err() == nil {
 			s.db.Logger.ErrorContext(background, "cannot erase data", slog.Any("error", err))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/record"
 )
@@ -62,8 +62,8 @@ type ActivityFilter struct {
 	// A user's id, "operator", "visitor" or "system"; empty if not set.
 	Who         string
 	People      []people.User // to choose from
-	Keys        []models.Key  // active
-	Revoked     []models.Key  // the latest revocation first
+	Keys        []keys.Key    // active
+	Revoked     []keys.Key    // the latest revocation first
 	Key         uuid.UUID     // zero if not set
 	From, Until string        // days, such as "2026-03-14"; empty if not set
 	Search      string

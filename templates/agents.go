@@ -3,7 +3,7 @@ package templates
 import (
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/agents"
 	"portal/models/calls"
 )
 
@@ -42,7 +42,7 @@ func (l AgentList) Whole() bool { return l.Next == "" && !l.Paged }
 
 // AgentItem is one agent in the list.
 type AgentItem struct {
-	models.Agent
+	agents.Agent
 
 	Confirming   bool             // the item shows the confirmation
 	Pausing      bool             // the item asks whether to pause the agent

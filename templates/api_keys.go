@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/value"
 )
 
@@ -35,13 +35,13 @@ func (APIKeysPage) screen() screen {
 
 // APIKeyForm is the form that generates a key.
 type APIKeyForm struct {
-	FormID       uuid.UUID   // unique for each rendered form; a repeat creates nothing
-	Label        string      // as submitted
-	OnlyReports  bool        // as submitted
-	LabelProblem string      // the error of the label
-	Problem      string      // an error that does not concern the label
-	Full         bool        // the account has the most keys
-	Repeated     *models.Key // the key that this form has already created; nil if none
+	FormID       uuid.UUID // unique for each rendered form; a repeat creates nothing
+	Label        string    // as submitted
+	OnlyReports  bool      // as submitted
+	LabelProblem string    // the error of the label
+	Problem      string    // an error that does not concern the label
+	Full         bool      // the account has the most keys
+	Repeated     *keys.Key // the key that this form has already created; nil if none
 
 	Trust        TrustForm
 	Restrictions KeyRestrictions
@@ -69,7 +69,7 @@ type APIKeyReveal struct {
 	Back     string // URL of the page that Done leads to
 
 	Expires      *KeyExpires // nil: never
-	Restrictions models.Restrictions
+	Restrictions keys.Restrictions
 	OnlyReports  bool // the key reads reports
 
 	// LeaksReported means that scanners can report leaked keys, which are then revoked.
@@ -157,8 +157,8 @@ type APIKeyList struct {
 
 // LeakedKeys is the notice about keys that were revoked as leaked.
 type LeakedKeys struct {
-	Keys []models.Key // the latest first
-	More bool         // than these
+	Keys []keys.Key // the latest first
+	More bool       // than these
 }
 
 // LeaksDismissed removes the notice about leaked keys.
@@ -190,7 +190,7 @@ type APIKeyOrder struct {
 
 // APIKeyRow is one active key in the list.
 type APIKeyRow struct {
-	models.Key
+	keys.Key
 
 	Created   Moment
 	ShortDate string      // of the creation
@@ -314,7 +314,7 @@ func (r SelectedRevocation) Calls() (sum Count) {
 
 // SelectedKey is one of the keys.
 type SelectedKey struct {
-	models.Key
+	keys.Key
 
 	Use   APIKeyConfirmation
 	Calls Count // open ones
@@ -347,7 +347,7 @@ func (RevokedKeysPage) fragment() string { return "revoked-keys" }
 
 // RevokedKeyRow is one revoked key.
 type RevokedKeyRow struct {
-	models.Key
+	keys.Key
 
 	Revoked  Moment // or when it expired
 	Expired  bool

@@ -6,8 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/agents"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/value"
 )
 
@@ -16,10 +17,10 @@ type CallsPage struct {
 	Limits value.Limits // of the account
 	Used   calls.Used
 
-	Agents  []models.Agent // to choose from
-	Keys    []models.Key
-	Revoked []models.Key // the last ones that were revoked or have expired
-	Agent   uuid.UUID    // zero: all
+	Agents  []agents.Agent // to choose from
+	Keys    []keys.Key
+	Revoked []keys.Key // the last ones that were revoked or have expired
+	Agent   uuid.UUID  // zero: all
 	Key     uuid.UUID
 
 	Calls   []CallRow

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"portal/models"
+	"portal/models/agents"
 )
 
 // Snippet is one example of code.
@@ -83,8 +83,8 @@ func newExample(id, name, language, file string, fill *strings.Replacer) Snippet
 type IntegrationPage struct {
 	Support string // URL of the support; may be empty
 
-	Agents   []models.Agent // sorted by name; may be empty
-	Agent    models.Agent   // in the examples; zero if there is none
+	Agents   []agents.Agent // sorted by name; may be empty
+	Agent    agents.Agent   // in the examples; zero if there is none
 	Voice    bool           // the portal has a LiveKit server
 	Webhooks bool           // accounts can have webhooks
 	Prompt   string         // for a coding agent

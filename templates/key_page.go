@@ -3,12 +3,12 @@ package templates
 import (
 	"time"
 
-	"portal/models"
+	"portal/models/keys"
 )
 
 // KeyPage is /api-keys/:id.
 type KeyPage struct {
-	models.Key
+	keys.Key
 	UsageChoice
 
 	All      string  // URL of the chart of all keys
@@ -52,17 +52,17 @@ type KeySource struct {
 }
 
 // MaxRefusals is how many refused requests the page has.
-func (KeyPage) MaxRefusals() int { return models.MaxKeyRefusals }
+func (KeyPage) MaxRefusals() int { return keys.MaxKeyRefusals }
 
 // KeyRefusal is a refused request.
 type KeyRefusal struct {
-	models.KeyRefusal
+	keys.KeyRefusal
 
 	Time Moment
 }
 
 // NewKeyRefusals formats refused requests.
-func NewKeyRefusals(refusals []models.KeyRefusal, now time.Time) []KeyRefusal {
+func NewKeyRefusals(refusals []keys.KeyRefusal, now time.Time) []KeyRefusal {
 	rows := make([]KeyRefusal, len(refusals))
 	for i, one := range refusals {
 		rows[i] = KeyRefusal{KeyRefusal: one, Time: NewMoment(one.At, now)}
@@ -71,7 +71,7 @@ func NewKeyRefusals(refusals []models.KeyRefusal, now time.Time) []KeyRefusal {
 }
 
 // NewKeySources formats sources.
-func NewKeySources(sources []models.KeySource, now time.Time) []KeySource {
+func NewKeySources(sources []keys.KeySource, now time.Time) []KeySource {
 	rows := make([]KeySource, len(sources))
 	for i, one := range sources {
 		rows[i] = KeySource{

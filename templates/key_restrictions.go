@@ -5,12 +5,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 )
 
 // KeyRestrictionsPage is /api-keys/:id/restrictions.
 type KeyRestrictionsPage struct {
-	Key          models.Key
+	Key          keys.Key
 	Restrictions KeyRestrictions
 	Version      string  // of the key that the form was made from
 	Note         string  // as submitted

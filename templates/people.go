@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 )
 
 // PeoplePage is /people.
@@ -113,7 +113,7 @@ type InvitationRow struct {
 // LeftKeys are the active keys that a removed person has generated.
 type LeftKeys struct {
 	Email string
-	Keys  []models.Key
+	Keys  []keys.Key
 }
 
 // Select returns the URL of the list with the keys selected.

@@ -3,7 +3,7 @@ package templates
 import (
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 )
 
 // RotationPage is /api-keys/:id/rotation, which replaces an old key with a new one step by step.
@@ -53,7 +53,7 @@ func (w RotationWords) Name() string {
 
 // RotatedKey is the old or the new key of a rotation.
 type RotatedKey struct {
-	models.Key
+	keys.Key
 
 	Created  Moment
 	LastUsed *Moment     // nil if never used

@@ -12,7 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 	"portal/templates"
@@ -28,8 +29,8 @@ func parsed(t *testing.T) *templates.Templates {
 }
 
 var (
-	key      = templates.APIKeyRow{Key: models.Key{ID: uuid.New(), Label: "Staging", LastFour: "abcd"}}
-	agent    = templates.AgentItem{Agent: models.Agent{ID: uuid.New(), Name: "Front desk"}}
+	key      = templates.APIKeyRow{Key: keys.Key{ID: uuid.New(), Label: "Staging", LastFour: "abcd"}}
+	agent    = templates.AgentItem{Agent: agents.Agent{ID: uuid.New(), Name: "Front desk"}}
 	examples = templates.NewExamples("https://example.com", "")
 )
 
@@ -277,7 +278,7 @@ func TestUnknownCodeHasNoColors(t *testing.T) {
 
 func TestNamesDoNotChangeTheOrderOfASentence(t *testing.T) {
 	const label = "לקוח 7"
-	row := templates.APIKeyRow{Key: models.Key{ID: uuid.New(), Label: "Staging", LastFour: "abcd"}}
+	row := templates.APIKeyRow{Key: keys.Key{ID: uuid.New(), Label: "Staging", LastFour: "abcd"}}
 	row.Rotation = &templates.KeyRotation{Label: label, Created: "27 Nov"}
 	html, err := parsed(t).Page(templates.Frame{}, templates.APIKeysPage{List: templates.APIKeyList{Keys: []templates.APIKeyRow{row}}})
 	if err != nil || !strings.Contains(string(html), "Replaced by <bdi>"+label+"</bdi>, 27 Nov") {

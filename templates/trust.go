@@ -3,7 +3,7 @@ package templates
 import (
 	"time"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/workload"
 )
 
@@ -58,7 +58,7 @@ func (f TrustForm) Filled() (filled []TrustField) {
 
 // TrustPage is /api-keys/:id/trust.
 type TrustPage struct {
-	Key     models.Key
+	Key     keys.Key
 	Trust   TrustForm
 	Version string // of the rule that the form was made from
 
@@ -88,7 +88,7 @@ type ExchangeRow struct {
 }
 
 // NewExchangeRows formats exchanges.
-func NewExchangeRows(exchanges []models.Exchange, now time.Time) (rows []ExchangeRow) {
+func NewExchangeRows(exchanges []keys.Exchange, now time.Time) (rows []ExchangeRow) {
 	for _, exchange := range exchanges {
 		row := ExchangeRow{At: NewMoment(exchange.At, now), Result: "Accepted", Address: exchange.Address}
 		if exchange.Reason != "" {

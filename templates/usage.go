@@ -1,6 +1,8 @@
 package templates
 
-import "portal/models"
+import (
+	"portal/models/keys"
+)
 
 // UsageChoice has the periods that a page of usage chooses from, and its file.
 type UsageChoice struct {
@@ -24,7 +26,7 @@ type UsagePage struct {
 }
 
 // MaxKeys is the number of keys that the page counts if it is limited.
-func (UsagePage) MaxKeys() Count { return models.MaxUsageKeys }
+func (UsagePage) MaxKeys() Count { return keys.MaxUsageKeys }
 
 func (UsagePage) screen() screen { return screen{file: "usage/index.html", section: SectionUsage} }
 
@@ -39,7 +41,7 @@ type UsagePeriod struct {
 
 // UsageRow is the usage of a key.
 type UsageRow struct {
-	models.Key
+	keys.Key
 
 	URL               string // of the chart of this key
 	Requests, Refused Count

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"portal/models"
+	"portal/models/keys"
 )
 
 // The sizes of the charts, in SVG units.
@@ -74,7 +74,7 @@ type UsageBar struct {
 }
 
 // NewUsageChart returns the chart of a usage in a span that ends now, with the oldest bar first.
-func NewUsageChart(usage models.KeyUsage, span models.UsageSpan, now time.Time) UsageChart {
+func NewUsageChart(usage keys.KeyUsage, span keys.UsageSpan, now time.Time) UsageChart {
 	starts := span.Starts(now)
 	requests, refused := usage.Total()
 	chart := UsageChart{

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/templates"
 )
 
@@ -47,7 +47,7 @@ func TestUsageChartHasBarsTicksAndTotals(t *testing.T) {
 	now := time.Date(2026, 3, 1, 23, 59, 0, 0, time.FixedZone("", 3600))
 	requests, refusals := make([]int64, 30), make([]int64, 30)
 	requests[20], requests[21], refusals[21], refusals[29] = 204, 1000, 600, 1
-	chart := templates.NewUsageChart(models.KeyUsage{Requests: requests, Refusals: refusals}, models.Days(30), now)
+	chart := templates.NewUsageChart(keys.KeyUsage{Requests: requests, Refusals: refusals}, keys.Days(30), now)
 	if chart.First() != "31 Jan 2026" || chart.Bars[29].Time != "1 Mar 2026" || chart.Span != "30 days" || chart.Unit != "day" {
 		t.Errorf("%+v", chart)
 	}
@@ -72,8 +72,8 @@ func TestUsageChartHasBarsTicksAndTotals(t *testing.T) {
 	if bar := chart.Bars[29]; bar.RefusedHeight != 2 || bar.AcceptedHeight != 0 {
 		t.Errorf("one refused request has the height %d", bar.RefusedHeight)
 	}
-	unused := models.KeyUsage{Requests: make([]int64, 24), Refusals: make([]int64, 24)}
-	hours := templates.NewUsageChart(unused, models.Hours(24), now)
+	unused := keys.KeyUsage{Requests: make([]int64, 24), Refusals: make([]int64, 24)}
+	hours := templates.NewUsageChart(unused, keys.Hours(24), now)
 	if hours.Busiest != nil || hours.Top != 2 || hours.First() != "28 Feb 2026, 23:00 UTC" || len(hours.Bars) != 24 {
 		t.Fatalf("without requests: %+v", hours)
 	}
@@ -84,7 +84,7 @@ func TestUsageChartHasBarsTicksAndTotals(t *testing.T) {
 
 func TestTheAxisEndsAtARoundNumber(t *testing.T) {
 	for most, want := range map[int64]templates.Count{0: 2, 1: 2, 2: 2, 3: 4, 9: 10, 11: 20, 61: 80, 100: 100, 101: 200, 1204: 2000} {
-		chart := templates.NewUsageChart(models.KeyUsage{Requests: []int64{most}, Refusals: []int64{0}}, models.Days(1), time.Now())
+		chart := templates.NewUsageChart(keys.KeyUsage{Requests: []int64{most}, Refusals: []int64{0}}, keys.Days(1), time.Now())
 		if chart.Top != want || chart.Middle*2 != want {
 			t.Errorf("%d requests: the axis ends at %v", most, chart.Top)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/value"
 )
@@ -12,7 +13,7 @@ import (
 func TestSecretsAreWellFormedAndUnknown(t *testing.T) {
 	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
 	for range 100 {
-		if _, err := store.API.Authenticate(t.Context(), newSecret(), models.Source{}); !errors.Is(err, value.ErrKeyUnknown) {
+		if _, err := store.API.Authenticate(t.Context(), newSecret(), keys.Source{}); !errors.Is(err, value.ErrKeyUnknown) {
 			t.Fatal(err)
 		}
 	}

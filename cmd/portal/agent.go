@@ -9,6 +9,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/agents"
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
@@ -23,7 +24,7 @@ type agentCreateCommand struct {
 
 func (c agentCreateCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
-		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: c.ID, Name: c.Name}, record.Operator())
+		agent, err := store.Agents.Create(ctx, account.ID, agents.NewAgent{ID: c.ID, Name: c.Name}, record.Operator())
 		if err != nil {
 			return err
 		}
@@ -39,8 +40,8 @@ type agentListCommand struct {
 
 func (c agentListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
-		return listing[models.Agent, api.Agent]{
-			fetch: func(page value.Page) (value.List[models.Agent], error) {
+		return listing[agents.Agent, api.Agent]{
+			fetch: func(page value.Page) (value.List[agents.Agent], error) {
 				return store.Agents.List(ctx, account.ID, page)
 			},
 			row:    api.NewAgent,
@@ -58,7 +59,7 @@ type agentFlags struct {
 }
 
 // withAgent opens the store and calls work with it and the agent.
-func (f agentFlags) withAgent(ctx context.Context, work func(*models.Store, models.Agent) error) error {
+func (f agentFlags) withAgent(ctx context.Context, work func(*models.Store, agents.Agent) error) error {
 	return f.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		agent, err := store.Agents.Find(ctx, account.ID, f.ID)
 		if err == nil {
@@ -78,7 +79,7 @@ type agentRenameCommand struct {
 }
 
 func (c agentRenameCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
+	return c.withAgent(ctx, func(store *models.Store, agent agents.Agent) error {
 		renamed, err := store.Agents.Rename(ctx, agent.AccountID, agent.ID, c.Name, record.Operator())
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ type agentPauseCommand struct {
 }
 
 func (c agentPauseCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
+	return c.withAgent(ctx, func(store *models.Store, agent agents.Agent) error {
 		if _, err := store.Agents.SetPaused(ctx, agent.AccountID, agent.ID, c.pause, record.Operator()); err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ func (c agentPauseCommand) Run(ctx context.Context, t terminal) error {
 type agentRemoveCommand struct{ agentFlags }
 
 func (c agentRemoveCommand) Run(ctx context.Context, t terminal) error {
-	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
+	return c.withAgent(ctx, func(store *models.Store, agent agents.Agent) error {
 		if _, err := store.Agents.Remove(ctx, agent.AccountID, agent.ID, record.Operator()); err != nil {
 			return err
 		}

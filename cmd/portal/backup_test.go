@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
@@ -120,13 +121,13 @@ func TestAPastMomentIsRestoredWithoutRevivingKeys(t *testing.T) {
 	t.Cleanup(func() { asServer("pg_ctl -D recovered --mode immediate stop") })
 	asServer(documented.Replace(blocks[0]))
 	recovered := modelstest.Open(t, strings.NewReplacer("portal@", "portal:its-password@", ":"+server.Port(), ":"+strconv.Itoa(port)).Replace(url), models.Options{})
-	if _, err := recovered.API.Authenticate(t.Context(), account.secret, models.Source{}); err != nil {
+	if _, err := recovered.API.Authenticate(t.Context(), account.secret, keys.Source{}); err != nil {
 		t.Errorf("the key in the recovered state: %v", err)
 	}
 
 	dir, env := repositoryWithBinary(t)
 	bash(t, dir, append(env, databaseEnv(url)...), "", documented.Replace(blocks[1]))
-	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
+	if _, err := store.API.Authenticate(t.Context(), account.secret, keys.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 		t.Errorf("the key after the restore: %v", err)
 	}
 	if agent := modelstest.Value(store.Agents.Find(t.Context(), account.ID, account.agentID))(t); agent.Name == "Renamed" {

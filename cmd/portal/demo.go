@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/livekit"
 	"portal/models/people"
 	"portal/models/record"
@@ -61,15 +63,15 @@ type seededKey struct {
 	Value *string   `json:"value"` // nil: the key no longer works
 }
 
-func createDemo(ctx context.Context, store *models.Store, email string, seeded bool, agents ...string) (demoAccount, error) {
+func createDemo(ctx context.Context, store *models.Store, email string, seeded bool, list ...string) (demoAccount, error) {
 	demo := demoAccount{Email: email, Password: rand.Text()}
 	account, err := store.Accounts.Create(ctx, people.NewAccount{Name: "Demo", Email: email, Password: demo.Password, Seeded: seeded})
 	if err != nil {
 		return demo, err
 	}
 	demo.AccountID = account.ID
-	for _, name := range agents {
-		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name}, record.Operator())
+	for _, name := range list {
+		agent, err := store.Agents.Create(ctx, account.ID, agents.NewAgent{Name: name}, record.Operator())
 		if err != nil {
 			return demo, err
 		}
@@ -139,7 +141,7 @@ var demoKeys = []struct {
 }
 
 // demoSources are where requests with the keys come from.
-var demoSources = []models.Source{
+var demoSources = []keys.Source{
 	usage.NewSource(netip.MustParseAddr("203.0.113.10"), "python-requests/2.32.3"),
 	usage.NewSource(netip.MustParseAddr("203.0.113.11"), "python-requests/2.32.3"),
 	usage.NewSource(netip.MustParseAddr("2001:db8:40:7::1"), "node"),
@@ -236,7 +238,7 @@ type demoSeed struct {
 	now   atomic.Int64 // nanoseconds since 1970; the store reads it in the background too
 
 	user people.User
-	keys []models.Key
+	keys []keys.Key
 	out  seededAccount
 
 	expires time.Time // when the expired key expires
@@ -256,7 +258,7 @@ func (s *demoSeed) actor() record.Actor { return record.UserActor(s.user.ID, "19
 func (s *demoSeed) createKeys(ctx context.Context) error {
 	for i, demo := range demoKeys {
 		s.setClock(s.daysAgo(33 - i))
-		n := models.NewKey{Label: demo.label, FormID: uuid.New()}
+		n := keys.NewKey{Label: demo.label, FormID: uuid.New()}
 		if demo.label == demoRestricted {
 			n.Restrictions.Agents = []uuid.UUID{s.out.AgentID}
 		}
@@ -285,7 +287,7 @@ func (s *demoSeed) createKeys(ctx context.Context) error {
 // its own time.
 func (s *demoSeed) createExpiredKey(ctx context.Context) error {
 	s.expires = time.Now().Add(2 * time.Second)
-	n := models.NewKey{Label: "Trade fair", FormID: uuid.New(), Restrictions: models.Restrictions{ExpiresAt: &s.expires}}
+	n := keys.NewKey{Label: "Trade fair", FormID: uuid.New(), Restrictions: keys.Restrictions{ExpiresAt: &s.expires}}
 	key, _, err := s.store.Keys.Generate(ctx, s.user.AccountID, n, s.actor())
 	s.out.Keys.Expired = seededKey{ID: key.ID, Label: key.Label}
 	return err
@@ -305,7 +307,7 @@ func (s *demoSeed) addPeople(ctx context.Context) error {
 
 // use adds usage for each day of a range, which is given in days ago. Weekends have less usage, and
 // the numbers vary by day.
-func (s *demoSeed) use(key models.Key, weekday int64, from, to int) {
+func (s *demoSeed) use(key keys.Key, weekday int64, from, to int) {
 	for day := min(from, 30); day >= to; day-- {
 		at := s.daysAgo(day)
 		requests := weekday * int64(70+(day*37+int(key.LastFour[0]))%60) / 100
@@ -324,7 +326,7 @@ func (s *demoSeed) use(key models.Key, weekday int64, from, to int) {
 func (s *demoSeed) revokeKeys(ctx context.Context) error {
 	for i, demo := range demoRevokedKeys {
 		s.setClock(s.daysAgo(demo.daysAgo).Add(-time.Hour))
-		key, _, err := s.store.Keys.Generate(ctx, s.user.AccountID, models.NewKey{Label: demo.label, FormID: uuid.New()}, s.actor())
+		key, _, err := s.store.Keys.Generate(ctx, s.user.AccountID, keys.NewKey{Label: demo.label, FormID: uuid.New()}, s.actor())
 		if err != nil {
 			return err
 		}
@@ -350,7 +352,7 @@ func (s *demoSeed) rotate(ctx context.Context) error {
 	s.setClock(s.today.Add(-3 * time.Hour))
 	old := s.keys[0]
 	key, _, err := s.store.Keys.Generate(ctx, s.user.AccountID,
-		models.NewKey{Label: old.Label, FormID: uuid.New(), Replaces: old.ID}, s.actor())
+		keys.NewKey{Label: old.Label, FormID: uuid.New(), Replaces: old.ID}, s.actor())
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -74,7 +75,7 @@ func TestDemoSeed(t *testing.T) {
 		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, append(env, "PORTAL_BASE_URL=http://localhost:9090/"), "", "demo", "seed", "--json")), &seeded))
 		store := modelstest.Open(t, url, models.Options{})
 		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), seeded.Email, seeded.Password, people.Client{Address: "192.0.2.1"}))(t)
-		caller := modelstest.Value(store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}))(t)
+		caller := modelstest.Value(store.API.Authenticate(t.Context(), seeded.APIKey, keys.Source{}))(t)
 		if id := seeded.AccountID.String(); user.Email != "seed@example.com" || user.AccountID.String() != id || caller.AccountID.String() != id {
 			t.Errorf("the user is %+v, the key's caller %+v, the object %v", user, caller, seeded)
 		}
@@ -86,7 +87,7 @@ func TestDemoSeed(t *testing.T) {
 		token, _ := strings.CutPrefix(seeded.InvitationLink, seeded.BaseURL+"/invitations/")
 		modelstest.Value(store.Invitations.Find(t.Context(), token))(t)
 		for purpose, key := range map[string]seededKey{"active": seeded.Keys.Active, "restricted": seeded.Keys.Restricted, "unused": seeded.Keys.Unused} {
-			if caller, err := store.API.Authenticate(t.Context(), *key.Value, models.Source{}); err != nil || caller.KeyID != key.ID {
+			if caller, err := store.API.Authenticate(t.Context(), *key.Value, keys.Source{}); err != nil || caller.KeyID != key.ID {
 				t.Errorf("%s: %+v, error %v", purpose, caller, err)
 			}
 		}
@@ -95,12 +96,12 @@ func TestDemoSeed(t *testing.T) {
 		if !expired.Expired(time.Now()) || revoked.RevokedAt == nil || seeded.Keys.Expired.Value != nil || seeded.Keys.Revoked.Value != nil {
 			t.Errorf("the expired key is %+v, the revoked one %+v", expired, revoked)
 		}
-		keys := modelstest.Value(store.Keys.Active(t.Context(), user.AccountID))(t)
-		replacements := slices.DeleteFunc(slices.Clone(keys), func(key models.Key) bool { return key.ReplacesID == nil })
-		if len(keys) != 12 || len(replacements) != 1 {
-			t.Errorf("want 12 active keys and one rotation, got %d and %d", len(keys), len(replacements))
+		ofAccount := modelstest.Value(store.Keys.Active(t.Context(), user.AccountID))(t)
+		replacements := slices.DeleteFunc(slices.Clone(ofAccount), func(key keys.Key) bool { return key.ReplacesID == nil })
+		if len(ofAccount) != 12 || len(replacements) != 1 {
+			t.Errorf("want 12 active keys and one rotation, got %d and %d", len(ofAccount), len(replacements))
 		}
-		usage := modelstest.Value(store.Keys.ActiveUsage(t.Context(), user.AccountID, models.Days(30)))(t)
+		usage := modelstest.Value(store.Keys.ActiveUsage(t.Context(), user.AccountID, keys.Days(30)))(t)
 		oldest := usage[len(usage)-1].Requests
 		if busy := slices.DeleteFunc(slices.Clone(oldest), func(requests int64) bool { return requests == 0 }); len(busy) < 29 {
 			t.Errorf("the oldest key has requests on %d of 30 days", len(busy))
@@ -138,11 +139,11 @@ func TestDemoSeed(t *testing.T) {
 		if _, err := store.Accounts.Find(t.Context(), seeded.AccountID); !errors.Is(err, value.ErrAccountNotFound) {
 			t.Errorf("the replaced account: error %v", err)
 		}
-		if _, err := store.API.Authenticate(t.Context(), seeded.APIKey, models.Source{}); !errors.Is(err, value.ErrKeyUnknown) {
+		if _, err := store.API.Authenticate(t.Context(), seeded.APIKey, keys.Source{}); !errors.Is(err, value.ErrKeyUnknown) {
 			t.Errorf("a key of the replaced account: error %v", err)
 		}
 		other := modelstest.Value(store.Accounts.FindByEmail(t.Context(), "suite@example.com"))(t)
-		if caller, err := store.API.Authenticate(t.Context(), again.APIKey, models.Source{}); err != nil || caller.AccountID != again.AccountID || other.ID == again.AccountID {
+		if caller, err := store.API.Authenticate(t.Context(), again.APIKey, keys.Source{}); err != nil || caller.AccountID != again.AccountID || other.ID == again.AccountID {
 			t.Errorf("a key of the new account: %+v, error %v", caller, err)
 		}
 		modelstest.Value(store.Accounts.Create(t.Context(), people.NewAccount{Name: "Demo", Email: "you@example.com", Password: "correct horse battery"}))(t)

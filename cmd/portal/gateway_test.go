@@ -21,6 +21,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 )
@@ -448,7 +450,7 @@ func (g *gateway) connectsWebSockets() {
 
 func (g *gateway) limits() {
 	g.t.Helper()
-	form := models.NewKey{Label: "busy", FormID: uuid.New()}
+	form := keys.NewKey{Label: "busy", FormID: uuid.New()}
 	_, secret, err := g.store.Keys.Generate(g.t.Context(), g.account.ID, form, record.Operator())
 	modelstest.Must(g.t, err)
 	for range 200 {
@@ -467,7 +469,7 @@ func (g *gateway) limits() {
 func (g *gateway) seesRevocationsAtOnce() {
 	g.t.Helper()
 	removed := modelstest.Value(g.store.Agents.Create(g.t.Context(), g.account.ID,
-		models.NewAgent{Name: "Front desk"}, record.Operator()))(g.t).ID
+		agents.NewAgent{Name: "Front desk"}, record.Operator()))(g.t).ID
 	token, ended := g.portal.token(g.t, g.account.secret, g.agentID), g.portal.token(g.t, g.account.secret, removed)
 	for _, token := range []string{token, ended} {
 		conn, status := g.dial(token)

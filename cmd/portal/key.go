@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
@@ -28,7 +29,7 @@ type keyRevokeCommand struct {
 // Run revokes one key. If the key is revoked already or has expired, Run succeeds, so that a list
 // of leaked keys can be processed twice.
 func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
-	find := func(store *models.Store) (models.Key, error) { return store.Keys.FindAsOperator(ctx, c.ID) }
+	find := func(store *models.Store) (keys.Key, error) { return store.Keys.FindAsOperator(ctx, c.ID) }
 	if c.Key != "" {
 		if c.Key != "-" {
 			return inputError("the only value of --key is -, which reads the key from standard input; " +
@@ -38,7 +39,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 		if err != nil {
 			return err
 		}
-		find = func(store *models.Store) (models.Key, error) { return store.Keys.FindBySecret(ctx, secret) }
+		find = func(store *models.Store) (keys.Key, error) { return store.Keys.FindBySecret(ctx, secret) }
 	}
 	return withStore(ctx, func(store *models.Store) error {
 		key, err := find(store)
@@ -81,18 +82,18 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 	}
 	return c.withAccount(ctx, func(store *models.Store, account people.Account) error {
 		now := time.Now()
-		return listing[models.Key, api.Key]{
-			fetch: func(page value.Page) (value.List[models.Key], error) {
+		return listing[keys.Key, api.Key]{
+			fetch: func(page value.Page) (value.List[keys.Key], error) {
 				return store.Keys.All(ctx, account.ID, page)
 			},
-			keep: func(key models.Key) bool {
+			keep: func(key keys.Key) bool {
 				lastUse := key.CreatedAt
 				if key.LastUsedAt != nil {
 					lastUse = *key.LastUsedAt
 				}
 				return unused == 0 || key.EndedAt(now) == nil && !lastUse.After(now.Add(-unused))
 			},
-			row:    func(key models.Key) api.Key { return api.NewKey(key, now) },
+			row:    func(key keys.Key) api.Key { return api.NewKey(key, now) },
 			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tEXPIRED\tACCESS\tAGENTS\tNETWORKS",
 			line: func(row api.Key) string {
 				return strings.Join([]string{
@@ -107,7 +108,7 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 // keyText returns the masked key, or what stands for the value of a key that has none.
 func keyText(masked *string) string {
 	if masked == nil {
-		return models.WithoutSecret
+		return keys.WithoutSecret
 	}
 	return *masked
 }

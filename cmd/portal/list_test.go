@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -59,11 +60,11 @@ func TestListsHaveAlignedColumnsOrJSON(t *testing.T) {
 		mustPortal(t, env, "", "user", "disable", "--email", "bob@example.com")
 		mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
 
-		old, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "old", FormID: uuid.New()}, record.Operator())
+		old, _, err := store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "old", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
-		_, _, err = store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "new", FormID: uuid.New()}, record.Operator())
+		_, _, err = store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "new", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
-		for _, key := range []models.Key{old, account.key} {
+		for _, key := range []keys.Key{old, account.key} {
 			modelstest.Exec(t, url, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES ('"+key.ID.String()+"', '2020-01-03 10:00:00+00:00')")
 		}
 		unused := columns(t, mustPortal(t, env, "", "key", "list", "--account", testEmail, "--unused", "90d")+"\n")

@@ -9,6 +9,7 @@ import (
 
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -58,7 +59,7 @@ func TestAStopLosesNoMail(t *testing.T) {
 		account := modelstest.Value(store.Accounts.Create(t.Context(), owner))(t)
 		const mails = 5
 		for range mails {
-			_, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
+			_, _, err := store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 			modelstest.Must(t, err)
 		}
 		i := start(t, env)

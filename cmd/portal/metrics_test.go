@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"portal/models"
+	"portal/models/agents"
 	"portal/models/modelstest"
 	"portal/models/record"
 )
@@ -22,7 +23,7 @@ func TestMetrics(t *testing.T) {
 	database := modelstest.SQLiteURL(t)
 	store := modelstest.Open(t, database, models.Options{})
 	account := createAccount(t, store)
-	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, record.Operator()))(t)
+	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, agents.NewAgent{Name: "Reception"}, record.Operator()))(t)
 	i := start(t, append(databaseEnv(database), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0", "PORTAL_TEST_SIGN_IN_LIMIT=1",
 		"PORTAL_SMTP_URL=smtp://127.0.0.1:1", "PORTAL_MAIL_FROM=portal@example.com",
 		"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=key",

@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -32,7 +34,7 @@ const (
 type accountWithKey struct {
 	people.Account
 
-	key     models.Key
+	key     keys.Key
 	secret  string
 	agentID uuid.UUID
 	store   *models.Store
@@ -43,9 +45,9 @@ func createAccount(t *testing.T, store *models.Store) accountWithKey {
 	account := people.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword}
 	a := accountWithKey{Account: modelstest.Value(store.Accounts.Create(t.Context(), account))(t), store: store}
 	var err error
-	a.key, a.secret, err = store.Keys.Generate(t.Context(), a.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
+	a.key, a.secret, err = store.Keys.Generate(t.Context(), a.ID, keys.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
-	agent := models.NewAgent{Name: "Reception"}
+	agent := agents.NewAgent{Name: "Reception"}
 	a.agentID = modelstest.Value(store.Agents.Create(t.Context(), a.ID, agent, record.Operator()))(t).ID
 	return a
 }
@@ -116,7 +118,7 @@ func TestKeyRevoke(t *testing.T) {
 	}
 	onTheLine := portal(t, env, "", "key", "revoke", "--key", account.secret)
 	onTheLine.failsWith(t, "standard input")
-	if modelstest.Value(store.API.Authenticate(t.Context(), account.secret, models.Source{}))(t).AccountID != account.ID {
+	if modelstest.Value(store.API.Authenticate(t.Context(), account.secret, keys.Source{}))(t).AccountID != account.ID {
 		t.Error("the key no longer works")
 	}
 	output := onTheLine.stderr
@@ -130,10 +132,10 @@ func TestKeyRevoke(t *testing.T) {
 	if !strings.Contains(output, "was already revoked") || strings.Contains(output, account.secret) {
 		t.Errorf("standard error is %s", output)
 	}
-	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
+	if _, err := store.API.Authenticate(t.Context(), account.secret, keys.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 		t.Errorf("the key is not refused as revoked: %v", err)
 	}
-	expired, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "expired", FormID: uuid.New()}, record.Operator())
+	expired, _, err := store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "expired", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
 	modelstest.Exec(t, url, "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '"+expired.ID.String()+"'")
 	if r := portal(t, env, "", "key", "revoke", "--id", expired.ID.String()); !strings.Contains(r.succeeds(t, expired.ID.String()+"\n"), "expired at 2026-01-01T00:00:00Z") {
@@ -174,7 +176,7 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 		if _, err := store.Sessions.Find(t.Context(), token, people.Client{}); !errors.Is(err, value.ErrSessionNotFound) {
 			t.Errorf("%v: the session: %v", command, err)
 		}
-		if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); command[1] == "disable" != errors.Is(err, value.ErrAccountDisabled) {
+		if _, err := store.API.Authenticate(t.Context(), account.secret, keys.Source{}); command[1] == "disable" != errors.Is(err, value.ErrAccountDisabled) {
 			t.Errorf("%v: the key: %v", command, err)
 		}
 		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
@@ -184,7 +186,7 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 		t.Errorf("the old password: %v", err)
 	}
 	modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, otherPassword, client))(t)
-	modelstest.Value(store.API.Authenticate(t.Context(), account.secret, models.Source{}))(t)
+	modelstest.Value(store.API.Authenticate(t.Context(), account.secret, keys.Source{}))(t)
 }
 
 func TestOperatorsRenameAndRemove(t *testing.T) {
@@ -301,11 +303,11 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
 	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-	agents := make([]models.Agent, value.MaxAgents-1)
-	for i := range agents {
-		agents[i] = models.Agent{ID: uuid.New(), AccountID: account.ID, Name: "Reception", CreatedAt: time.Now()}
+	list := make([]agents.Agent, value.MaxAgents-1)
+	for i := range list {
+		list[i] = agents.Agent{ID: uuid.New(), AccountID: account.ID, Name: "Reception", CreatedAt: time.Now()}
 	}
-	modelstest.Value(modelstest.OpenDatabase(t, url).NewInsert().Model(&agents).Exec(t.Context()))(t)
+	modelstest.Value(modelstest.OpenDatabase(t, url).NewInsert().Model(&list).Exec(t.Context()))(t)
 	const (
 		createAccount = "account create --name Ada --email "
 		addUser       = "user add --account " + testEmail + " --role member --email "

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/value"
 )
@@ -188,11 +189,11 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 			bash(t, dir, env, "", blocks["Upgrade"][0])
 			bash(t, dir, env, "", blocks["Backup"][0]+blocks["Every night"][0])
 			output := bash(t, dir, env, "", blocks["Restore"][0])
-			if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); err != nil {
+			if _, err := store.API.Authenticate(t.Context(), account.secret, keys.Source{}); err != nil {
 				t.Errorf("the restored key: %v\n%s", err, output)
 			}
 			bash(t, dir, env, "", blocks["Restore"][1])
-			if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
+			if _, err := store.API.Authenticate(t.Context(), account.secret, keys.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 				t.Errorf("the revoked key: %v", err)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/erasure"
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
@@ -132,7 +133,7 @@ type userEraseCommand struct {
 func (c userEraseCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		user, err := store.Erasures.FindUser(ctx, c.Email)
-		if err == nil && user.Email == models.ErasedName {
+		if err == nil && user.Email == erasure.ErasedName {
 			return erasedBefore(ctx, t, store, "user", user.ID, value.ErrUserNotFound)
 		}
 		if errors.Is(err, value.ErrUserNotFound) {

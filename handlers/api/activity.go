@@ -7,7 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/record"
 )
 
@@ -37,7 +37,7 @@ func (s *site) readActivity(c *gin.Context, params *reportQuery, accountID uuid.
 }
 
 // listActivity returns a page of the activity of the account of the caller.
-func (cs *customers) listActivity(c *gin.Context, caller models.Principal) error {
+func (cs *customers) listActivity(c *gin.Context, caller keys.Principal) error {
 	params := &reportQuery{raw: c.Request.URL.RawQuery}
 	activities, next, err := cs.readActivity(c, params, caller.AccountID, caller.Waited())
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/value"
 )
 
@@ -22,7 +23,7 @@ type Agent struct {
 }
 
 // NewAgent returns the body of an agent.
-func NewAgent(agent models.Agent) Agent {
+func NewAgent(agent agents.Agent) Agent {
 	return Agent{ID: agent.ID, Name: agent.Name, Paused: agent.PausedAt != nil}
 }
 
@@ -32,19 +33,19 @@ type agentsBody struct {
 }
 
 // listAgents returns a page of the agents of the caller's account, ordered by name.
-func (cs *customers) listAgents(c *gin.Context, caller models.Principal) error {
+func (cs *customers) listAgents(c *gin.Context, caller keys.Principal) error {
 	page, err := readPage(c, value.MaxAgents, value.MaxAgents)
 	if err != nil {
 		return err
 	}
-	agents, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (value.List[models.Agent], error) {
+	agents, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (value.List[agents.Agent], error) {
 		return cs.Store.Agents.ReachedBy(ctx, caller, page)
 	})
 	return sendAgents(c, agents, err)
 }
 
 // sendAgents sends a page of agents, or the error of reading it.
-func sendAgents(c *gin.Context, agents value.List[models.Agent], err error) error {
+func sendAgents(c *gin.Context, agents value.List[agents.Agent], err error) error {
 	if errors.Is(err, value.ErrAgentNotFound) {
 		return problem.InvalidRequest("The query parameter after is not the id of an agent in this account. Begin again without it.")
 	}

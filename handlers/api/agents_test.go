@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"portal/models"
+	"portal/models/agents"
 )
 
 func TestAgentsAreListedByName(t *testing.T) {
@@ -17,7 +17,7 @@ func TestAgentsAreListedByName(t *testing.T) {
 			t.Helper()
 			s.get("/api/agents?"+query, bearer(c.secret)).is(http.StatusOK).isExactly(want)
 		}
-		entry := func(agent models.Agent) string {
+		entry := func(agent agents.Agent) string {
 			return fmt.Sprintf(`{"id":%q,"name":%q,"paused":false}`, agent.ID, agent.Name)
 		}
 		first := c.agent.ID.String()

@@ -16,7 +16,7 @@ import (
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/record"
 	"portal/static"
 )
@@ -82,7 +82,7 @@ func (e *Endpoints) Register(r gin.IRouter) {
 	}
 
 	// For gateways, with any method.
-	gateway(r, authorizePath, e.customers.handle(models.AccessAgents, e.customers.authorize))
+	gateway(r, authorizePath, e.customers.handle(keys.AccessAgents, e.customers.authorize))
 	gateway(r, authorizeWidgetPath, handle(e.widgets.authorize))
 
 	for _, route := range e.keyed() {
@@ -98,7 +98,7 @@ func (e *Endpoints) Register(r gin.IRouter) {
 // keyedRoute is a route that requires an active API key.
 type keyedRoute struct {
 	method, path string
-	access       models.Access // of the key; empty: any
+	access       keys.Access // of the key; empty: any
 	handler      keyedHandler
 }
 
@@ -106,24 +106,24 @@ type keyedRoute struct {
 func (e *Endpoints) keyed() []keyedRoute {
 	cs := &e.customers
 	return []keyedRoute{
-		{http.MethodGet, "/api/agents", models.AccessAgents, cs.listAgents},
-		{http.MethodPost, "/api/widget/token", models.AccessAgents, e.widgets.create},
-		{http.MethodPost, introspectionPath, models.AccessAgents, e.widgets.introspect},
-		{http.MethodGet, "/api/activity", models.AccessReports, cs.report(cs.listActivity)},
-		{http.MethodGet, "/api/calls", models.AccessReports, cs.report(cs.listCalls)},
-		{http.MethodGet, "/api/usage", models.AccessReports, cs.report(cs.listUsage)},
+		{http.MethodGet, "/api/agents", keys.AccessAgents, cs.listAgents},
+		{http.MethodPost, "/api/widget/token", keys.AccessAgents, e.widgets.create},
+		{http.MethodPost, introspectionPath, keys.AccessAgents, e.widgets.introspect},
+		{http.MethodGet, "/api/activity", keys.AccessReports, cs.report(cs.listActivity)},
+		{http.MethodGet, "/api/calls", keys.AccessReports, cs.report(cs.listCalls)},
+		{http.MethodGet, "/api/usage", keys.AccessReports, cs.report(cs.listUsage)},
 		{http.MethodGet, "/api/key", "", cs.showKey},
 	}
 }
 
 // accessOf returns the access that a path under /api needs.
-func (e *Endpoints) accessOf(path string) models.Access {
+func (e *Endpoints) accessOf(path string) keys.Access {
 	for _, route := range e.keyed() {
 		if route.path == path {
 			return route.access
 		}
 	}
-	return models.AccessAgents
+	return keys.AccessAgents
 }
 
 func (*Endpoints) registerLeaks(r gin.IRouter, leaks *leakReports) {
@@ -180,7 +180,7 @@ func (e *Endpoints) authenticated(c *gin.Context, h handler) {
 	case under(path, operatorPath):
 		e.operators.handle(h)(c)
 	case under(path, "/api"):
-		e.customers.handle(e.accessOf(path), func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
+		e.customers.handle(e.accessOf(path), func(c *gin.Context, _ keys.Principal) error { return h(c) })(c)
 	default:
 		handle(h)(c)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/widget"
@@ -33,7 +33,7 @@ type customers struct {
 // authenticate returns the caller, whose request comes from this address. It returns a 401 if the
 // credentials are missing, malformed or refused, and [value.ErrUnavailable] if a well-formed key
 // cannot be checked.
-func (cs *customers) authenticate(c *gin.Context, address netip.Addr) (models.Principal, error) {
+func (cs *customers) authenticate(c *gin.Context, address netip.Addr) (keys.Principal, error) {
 	caller, err := cs.principal(c, address)
 	if err != nil && cs.countRefusal(err) {
 		setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
@@ -41,13 +41,13 @@ func (cs *customers) authenticate(c *gin.Context, address netip.Addr) (models.Pr
 	return caller, err
 }
 
-func (cs *customers) principal(c *gin.Context, address netip.Addr) (models.Principal, error) {
+func (cs *customers) principal(c *gin.Context, address netip.Addr) (keys.Principal, error) {
 	key, err := bearer(c.Request.Header)
 	if err != nil {
-		return models.Principal{}, err
+		return keys.Principal{}, err
 	}
 	from := usage.NewSource(address, c.Request.UserAgent())
-	var caller models.Principal
+	var caller keys.Principal
 	if looksLikeJWT(key) && !cs.issuers().Off {
 		caller, err = cs.accessPrincipal(c, key, from)
 	} else {
@@ -66,10 +66,10 @@ func (cs *customers) principal(c *gin.Context, address netip.Addr) (models.Princ
 func looksLikeJWT(credential string) bool { return strings.HasPrefix(credential, "eyJ") }
 
 // accessPrincipal returns the caller of an access token.
-func (cs *customers) accessPrincipal(c *gin.Context, token string, from models.Source) (models.Principal, error) {
+func (cs *customers) accessPrincipal(c *gin.Context, token string, from keys.Source) (keys.Principal, error) {
 	claims, err := cs.Tokens.VerifyAccess(token)
 	if err != nil {
-		return models.Principal{}, accessProblem(err)
+		return keys.Principal{}, accessProblem(err)
 	}
 	caller, err := cs.Store.API.AuthenticateAccess(c.Request.Context(), claims, from)
 	return caller, accessProblem(err)
@@ -121,12 +121,12 @@ func bearer(h http.Header) (string, error) {
 
 // keyedHandler is a handler that requires an API key. Only authentication returns a Principal, so
 // no route can skip authentication.
-type keyedHandler func(*gin.Context, models.Principal) error
+type keyedHandler func(*gin.Context, keys.Principal) error
 
 // handle adapts a handler that requires an active API key with this access, or any if it is empty.
 // Because a caller without the key must
 // neither use nor see its limit, the rate limit comes after authentication.
-func (cs *customers) handle(access models.Access, h keyedHandler) gin.HandlerFunc {
+func (cs *customers) handle(access keys.Access, h keyedHandler) gin.HandlerFunc {
 	return handle(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
 		address := middleware.ClientOf(c).Address
@@ -152,7 +152,7 @@ func (cs *customers) handle(access models.Access, h keyedHandler) gin.HandlerFun
 }
 
 // noteRefusal keeps a refused request for the page of the caller's key, if it has one.
-func (cs *customers) noteRefusal(c *gin.Context, caller models.Principal, address netip.Addr, err error) {
+func (cs *customers) noteRefusal(c *gin.Context, caller keys.Principal, address netip.Addr, err error) {
 	route := methodOf(c) + " " + c.FullPath()
 	switch path, anything := strings.CutSuffix(c.FullPath(), "/*rest"); {
 	case c.FullPath() == "":
@@ -160,7 +160,7 @@ func (cs *customers) noteRefusal(c *gin.Context, caller models.Principal, addres
 	case anything || AnyMethod(path):
 		route = path // the router sees every request to it as a GET
 	}
-	cs.Store.API.NoteRefusal(caller, models.Refusal{
+	cs.Store.API.NoteRefusal(caller, keys.Refusal{
 		Reason: problem.From(err).Reason, Route: route, RequestID: middleware.RequestIDOf(c),
 		From: usage.NewSource(address, c.Request.UserAgent()),
 	})
@@ -176,7 +176,7 @@ func methodOf(c *gin.Context) string {
 
 // serve calls h if the key is accepted from the address, has not reached its limit and has the
 // access.
-func (cs *customers) serve(c *gin.Context, caller models.Principal, address netip.Addr, access models.Access, h keyedHandler) error {
+func (cs *customers) serve(c *gin.Context, caller keys.Principal, address netip.Addr, access keys.Access, h keyedHandler) error {
 	if !caller.AllowsAddress(address) {
 		return value.ErrAddressNotAllowed
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 )
 
@@ -36,7 +36,7 @@ type authorizationBody struct {
 
 // authorize returns the account and the id of the caller's key, and the agent if the gateway
 // asks for one, also in headers, which gateways can copy.
-func (cs *customers) authorize(c *gin.Context, caller models.Principal) error {
+func (cs *customers) authorize(c *gin.Context, caller keys.Principal) error {
 	body := authorizationBody{AccountID: caller.AccountID, KeyID: caller.KeyID}
 	agentID, err := wantedAgent(c.Request)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/record"
 )
 
@@ -62,7 +62,7 @@ func (o *operators) listCalls(c *gin.Context) error {
 }
 
 // listCalls returns a page of the calls of the account of the caller.
-func (cs *customers) listCalls(c *gin.Context, caller models.Principal) error {
+func (cs *customers) listCalls(c *gin.Context, caller keys.Principal) error {
 	query := &reportQuery{raw: c.Request.URL.RawQuery}
 	list, next, err := cs.readCalls(c, query, calls.CallPage{AccountID: caller.AccountID}, caller.Waited())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/livekit"
 	"portal/models/modelstest"
 	"portal/models/record"
@@ -138,7 +138,7 @@ func TestEventsOfAnAccountAreLimited(t *testing.T) {
 		return s.event(body, eventToken(body, vectorSecret, s.clock.Now(), func(jwt.MapClaims) {}))
 	}
 	for range 4 {
-		key, _, err := s.store.Keys.Generate(t.Context(), c.accountID, models.NewKey{Label: "voice", FormID: uuid.New()}, record.Operator())
+		key, _, err := s.store.Keys.Generate(t.Context(), c.accountID, keys.NewKey{Label: "voice", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
 		for range 500 {
 			event(c, key.ID).is(http.StatusOK)
@@ -254,7 +254,7 @@ func TestTokensAtALimit(t *testing.T) {
 		request := func() answer {
 			return s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(c.agent.ID)))
 		}
-		s.restrict(c, models.Restrictions{Limits: value.Limits{Calls: 1, MinutesPerMonth: 1}})
+		s.restrict(c, keys.Restrictions{Limits: value.Limits{Calls: 1, MinutesPerMonth: 1}})
 		request().is(http.StatusOK)
 		now := s.clock.Now().UTC().Truncate(time.Second)
 		modelstest.Exec(t, s.database, "UPDATE call_rounds SET listed_at = '"+now.Format("2006-01-02 15:04:05-07:00")+"'")

@@ -18,7 +18,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/handlers/publickeys"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/keyset"
 	"portal/models/value"
 	"portal/models/widget"
@@ -188,7 +188,7 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	if err != nil {
 		return exchangeBody{}, err
 	}
-	key, err := query(e.site, c, 0, func(ctx context.Context) (models.Key, error) { return e.Store.API.WorkloadKey(ctx, keyID) })
+	key, err := query(e.site, c, 0, func(ctx context.Context) (keys.Key, error) { return e.Store.API.WorkloadKey(ctx, keyID) })
 	if err != nil {
 		return exchangeBody{}, err
 	}
@@ -216,7 +216,7 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 
 // limitKey counts an exchange for the key. Because others may have old tokens of the workload, and
 // tokens of the issuer that the rule of the key does not accept, those count apart.
-func (e *exchanges) limitKey(c *gin.Context, key models.Key, subject models.Subject) error {
+func (e *exchanges) limitKey(c *gin.Context, key keys.Key, subject keys.Subject) error {
 	if subject.Check(key.TrustPins) != "" {
 		return e.ofKeyRefused.limit(c, key.ID)
 	}
@@ -230,7 +230,7 @@ func (e *exchanges) limitKey(c *gin.Context, key models.Key, subject models.Subj
 	return e.ofKey.limit(c, key.ID)
 }
 
-func (e *exchanges) issue(key models.Key, claims workload.Claims) (exchangeBody, error) {
+func (e *exchanges) issue(key keys.Key, claims workload.Claims) (exchangeBody, error) {
 	var expiry time.Time
 	if key.ExpiresAt != nil {
 		expiry = *key.ExpiresAt
@@ -249,7 +249,7 @@ func (e *exchanges) issue(key models.Key, claims workload.Claims) (exchangeBody,
 }
 
 // verify returns the claims of a token whose signature is right.
-func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token) (workload.Claims, error) {
+func (e *exchanges) verify(c *gin.Context, key keys.Key, token *workload.Token) (workload.Claims, error) {
 	var public []jose.JSONWebKey
 	var err error
 	if len(key.Trust.JWKS) > 0 {
@@ -280,10 +280,10 @@ func (e *exchanges) verify(c *gin.Context, key models.Key, token *workload.Token
 	return claims, nil
 }
 
-// subject returns a token for [models.API.Exchange].
-func (e *exchanges) subject(c *gin.Context, key models.Key, claims workload.Claims) models.Subject {
+// subject returns a token for [keys.API.Exchange].
+func (e *exchanges) subject(c *gin.Context, key keys.Key, claims workload.Claims) keys.Subject {
 	client := middleware.ClientOf(c)
-	subject := models.Subject{
+	subject := keys.Subject{
 		ExpiresAt: claims.ExpiresAt(), Pins: claims.Pins(*key.Trust), Address: client.String(),
 		Check: func(pins map[string]string) string {
 			if !key.AllowsAddress(client.Address) {

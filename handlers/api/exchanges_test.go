@@ -20,6 +20,7 @@ import (
 	"portal/handlers"
 	"portal/handlers/handlerstest"
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 	"portal/models/value"
@@ -67,9 +68,9 @@ func (e *exchangeService) rule() workload.Rule {
 }
 
 // trusting generates a key with a rule.
-func (e *exchangeService) trusting(rule workload.Rule) models.Key {
+func (e *exchangeService) trusting(rule workload.Rule) keys.Key {
 	e.t.Helper()
-	key, _, err := e.store.Keys.Generate(e.t.Context(), e.customer.accountID, models.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, record.Operator())
+	key, _, err := e.store.Keys.Generate(e.t.Context(), e.customer.accountID, keys.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, record.Operator())
 	modelstest.Must(e.t, err)
 	return key
 }
@@ -111,7 +112,7 @@ func (s *service) exchange(form url.Values, headers ...string) (modelstest.Respo
 }
 
 // accessToken returns the access token for a new job.
-func (e *exchangeService) accessToken(key models.Key) string {
+func (e *exchangeService) accessToken(key keys.Key) string {
 	e.t.Helper()
 	response, body := e.exchange(exchangeForm(key.ID.String(), e.issuer.Token(e.job())))
 	response.Is(http.StatusOK)
@@ -372,7 +373,7 @@ func TestANewKeyOfAnIssuerWorksWithinAMinute(t *testing.T) {
 	e.accessToken(key)
 	e.customer = e.service.customer()
 	foreign := e.trusting(e.rule())
-	invent := func(of models.Key, address string, status int, fetches int64) {
+	invent := func(of keys.Key, address string, status int, fetches int64) {
 		t.Helper()
 		before := e.issuer.Fetches.Load()
 		response, body := e.exchange(exchangeForm(of.ID.String(), e.inventing(uuid.NewString())), "X-Forwarded-For: "+address)
@@ -569,7 +570,7 @@ func TestExchangeFromAnotherNetwork(t *testing.T) {
 	e := newExchangeService(t, modelstest.SQLiteURL(t))
 	key := e.trusting(e.rule())
 	networks := modelstest.Value(value.ParseNetworks([]string{"198.51.100.0/24"}))(t)
-	modelstest.Value(e.store.Keys.Restrict(t.Context(), key.AccountID, key.ID, "", models.Restrictions{Networks: networks}, "", record.Operator()))(t)
+	modelstest.Value(e.store.Keys.Restrict(t.Context(), key.AccountID, key.ID, "", keys.Restrictions{Networks: networks}, "", record.Operator()))(t)
 	response, body := e.exchange(exchangeForm(key.ID.String(), e.issuer.Token(e.job())))
 	if response.Is(http.StatusBadRequest); body.Error != "invalid_grant" {
 		t.Error(response.Body)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/agents"
 	"portal/models/modelstest"
 	"portal/models/record"
 )
@@ -24,7 +24,7 @@ func newTarget(f *testing.F) (*service, customer) {
 	f.Helper()
 	s := newService(f, modelstest.SQLiteURL(f))
 	c := s.customer()
-	modelstest.Value(s.store.Agents.Create(f.Context(), c.accountID, models.NewAgent{ID: fuzzedAgent, Name: "Fuzzed"}, record.Operator()))(f)
+	modelstest.Value(s.store.Agents.Create(f.Context(), c.accountID, agents.NewAgent{ID: fuzzedAgent, Name: "Fuzzed"}, record.Operator()))(f)
 	return s, c
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/models/widget"
 )
@@ -30,7 +30,7 @@ type accessIntrospectionBody struct {
 // introspect reports whether a widget token or an access token is active, and returns its claims if
 // it is.
 // A token of another account is not active.
-func (w *widgetTokens) introspect(c *gin.Context, caller models.Principal) error {
+func (w *widgetTokens) introspect(c *gin.Context, caller keys.Principal) error {
 	token, err := readToken(c)
 	if err != nil {
 		return err

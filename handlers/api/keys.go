@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -25,7 +25,7 @@ type Key struct {
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	RevokedAt  *time.Time `json:"revokedAt"`
 
-	Access models.Access `json:"access"`
+	Access keys.Access `json:"access"`
 	proof
 	restrictions
 
@@ -34,8 +34,8 @@ type Key struct {
 
 // proof is how clients prove that they may use a key. It has a masked value or a trust rule.
 type proof struct {
-	Credential models.Credential `json:"credential"`
-	Trust      *trustBody        `json:"trust"`
+	Credential keys.Credential `json:"credential"`
+	Trust      *trustBody      `json:"trust"`
 }
 
 // trustBody is a trust rule with the claims that the first exchange has pinned.
@@ -45,7 +45,7 @@ type trustBody struct {
 	Pins map[string]string `json:"pins"`
 }
 
-func newProof(key models.Key) (p proof, masked *string) {
+func newProof(key keys.Key) (p proof, masked *string) {
 	p.Credential = key.Credential
 	if !key.IsWorkload() {
 		text := key.Masked()
@@ -66,14 +66,14 @@ type restrictions struct {
 	Limits    limits         `json:"limits"`
 }
 
-func newRestrictions(key models.Key) restrictions {
+func newRestrictions(key keys.Key) restrictions {
 	return restrictions{ExpiresAt: inUTC(key.ExpiresAt), Agents: key.Agents, Networks: key.Networks, Limits: newLimits(key.Limits)}
 }
 
 // NewKey returns the body of a key at a time, which may be that of this process: because the field
 // only informs, a small difference to the clock of the database, by which the key is refused, does
 // no harm.
-func NewKey(key models.Key, now time.Time) Key {
+func NewKey(key keys.Key, now time.Time) Key {
 	proof, masked := newProof(key)
 	return Key{
 		ID: key.ID, Label: key.Label, MaskedKey: masked, CreatedAt: key.CreatedAt.UTC(), LastUsedAt: inUTC(key.LastUsedAt), RevokedAt: inUTC(key.RevokedAt),
@@ -89,7 +89,7 @@ type ownKey struct {
 	AccountID uuid.UUID `json:"accountId"`
 	CreatedAt time.Time `json:"createdAt"`
 
-	Access models.Access `json:"access"`
+	Access keys.Access `json:"access"`
 	proof
 	restrictions
 
@@ -103,9 +103,9 @@ type usedBody struct {
 }
 
 // showKey returns the key of the caller.
-func (cs *customers) showKey(c *gin.Context, caller models.Principal) error {
+func (cs *customers) showKey(c *gin.Context, caller keys.Principal) error {
 	var used calls.Used
-	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (key models.Key, err error) {
+	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (key keys.Key, err error) {
 		key, used, err = cs.Store.API.Key(ctx, caller)
 		return key, err
 	})

@@ -14,6 +14,8 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/handlers/middleware"
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -104,8 +106,8 @@ func eachChanged(t *testing.T, change func(*handlers.Deps), run func(t *testing.
 // customer is an account with an agent and a key.
 type customer struct {
 	accountID uuid.UUID
-	agent     models.Agent
-	key       models.Key
+	agent     agents.Agent
+	key       keys.Key
 	secret    string // the whole key
 }
 
@@ -120,17 +122,17 @@ func (s *service) customer() customer {
 	return c
 }
 
-func (s *service) generateKey(accountID uuid.UUID) (models.Key, string) {
+func (s *service) generateKey(accountID uuid.UUID) (keys.Key, string) {
 	s.t.Helper()
 	key, secret, err := s.store.Keys.Generate(s.t.Context(), accountID,
-		models.NewKey{Label: "backend", FormID: uuid.New()}, record.Operator())
+		keys.NewKey{Label: "backend", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(s.t, err)
 	return key, secret
 }
 
-func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
+func (s *service) createAgent(accountID uuid.UUID, name string) agents.Agent {
 	s.t.Helper()
-	return modelstest.Value(s.store.Agents.Create(s.t.Context(), accountID, models.NewAgent{Name: name}, record.Operator()))(s.t)
+	return modelstest.Value(s.store.Agents.Create(s.t.Context(), accountID, agents.NewAgent{Name: name}, record.Operator()))(s.t)
 }
 
 func (s *service) revoke(c customer) {

@@ -16,7 +16,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/record"
 )
 
@@ -66,7 +66,7 @@ func newLeakReports(s *site) *leakReports {
 		l.scanner = newScanner(s)
 	}
 	for _, from := range []record.LeakReporter{record.LeakPublic, record.LeakGitHub} {
-		for _, outcome := range []models.LeakOutcome{models.LeakRevoked, models.LeakInactive, models.LeakUnknown, leakRefused} {
+		for _, outcome := range []keys.LeakOutcome{keys.LeakRevoked, keys.LeakInactive, keys.LeakUnknown, leakRefused} {
 			l.counts.WithLabelValues(string(from), string(outcome))
 		}
 	}
@@ -92,8 +92,8 @@ func leakContext(c *gin.Context) (context.Context, context.CancelFunc) {
 
 // report reports texts and counts the outcomes.
 func (l *leakReports) report(
-	ctx context.Context, texts []models.LeakedText, from record.LeakReporter, address string,
-) ([]models.LeakOutcome, error) {
+	ctx context.Context, texts []keys.LeakedText, from record.LeakReporter, address string,
+) ([]keys.LeakOutcome, error) {
 	outcomes, err := l.Store.Keys.ReportLeaked(ctx, texts, from, address)
 	for _, outcome := range outcomes {
 		l.counts.WithLabelValues(string(from), string(outcome)).Inc()
@@ -122,7 +122,7 @@ func (l *leakReports) createPublic(c *gin.Context) error {
 	}
 	ctx, cancel := leakContext(c)
 	defer cancel()
-	var texts []models.LeakedText
+	var texts []keys.LeakedText
 	err = l.publicSlots.Run(func() (err error) {
 		if texts, err = parsePublicLeaks(body); err == nil {
 			_, err = l.report(ctx, texts, record.LeakPublic, client.String())
@@ -182,7 +182,7 @@ func (l *leakReports) createSigned(c *gin.Context) error {
 	release() // The report may wait for a slot.
 	ctx, cancel := leakContext(c)
 	defer cancel()
-	var outcomes []models.LeakOutcome
+	var outcomes []keys.LeakOutcome
 	// The scanner waits, because it might not repeat a refused report.
 	err = l.slots.RunWhenFree(ctx, func() (err error) {
 		outcomes, err = l.report(ctx, texts, record.LeakGitHub, "")
@@ -194,7 +194,7 @@ func (l *leakReports) createSigned(c *gin.Context) error {
 	feedback := make([]leakFeedback, 0, len(texts))
 	for i, text := range texts {
 		label := "true_positive"
-		if outcomes[i] == models.LeakUnknown {
+		if outcomes[i] == keys.LeakUnknown {
 			label = "false_positive"
 		}
 		hash := text.Hash()

@@ -18,7 +18,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 )
 
@@ -191,7 +191,7 @@ const (
 
 // reportedLeak is one entry in the report of the scanner.
 type reportedLeak struct {
-	models.LeakedText
+	keys.LeakedText
 
 	kind string // the scanner's name for keys of this portal
 }
@@ -217,7 +217,7 @@ func parseScannerReport(body []byte) (leaks []reportedLeak, err error) {
 		}
 		kind, _ := fields["type"].(string)
 		where, _ := fields["url"].(string)
-		leaks = append(leaks, reportedLeak{models.NewLeakedText(token, where), kind})
+		leaks = append(leaks, reportedLeak{keys.NewLeakedText(token, where), kind})
 	}
 	if !ends(decoder) {
 		return nil, invalid
@@ -236,7 +236,7 @@ func ends(decoder *json.Decoder) bool {
 
 // parsePublicLeaks returns the texts of a report without credentials, or a 400. Because anyone can
 // send a report, it stops at the first text or field above the limit, and at one that is no text.
-func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
+func parsePublicLeaks(body []byte) ([]keys.LeakedText, error) {
 	const example = `{"keys": ["nas_..."]}`
 	noObject := problem.InvalidRequest(fmt.Sprintf("The request body is not exactly one JSON object of at most %d fields. Send %s.", maxPublicLeaks, example))
 	noKeys := problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
@@ -283,7 +283,7 @@ func parseLeakedKeys(decoder *json.Decoder) (leaks []reportedLeak) {
 		if err != nil || !ok || len(leaks) == maxPublicLeaks {
 			return nil
 		}
-		leaks = append(leaks, reportedLeak{LeakedText: models.NewLeakedText(text, "")})
+		leaks = append(leaks, reportedLeak{LeakedText: keys.NewLeakedText(text, "")})
 	}
 	if _, err := decoder.Token(); err != nil { // the end of the list
 		return nil
@@ -292,7 +292,7 @@ func parseLeakedKeys(decoder *json.Decoder) (leaks []reportedLeak) {
 }
 
 // distinct returns the first entry of each text, and its kind.
-func distinct(leaks []reportedLeak) (texts []models.LeakedText, kinds []string) {
+func distinct(leaks []reportedLeak) (texts []keys.LeakedText, kinds []string) {
 	seen := map[[sha256.Size]byte]bool{}
 	for _, leak := range leaks {
 		if !seen[leak.Hash()] {

@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 )
 
@@ -141,7 +141,7 @@ func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service
 	})
 }
 
-func (s *service) leak(key models.Key) string {
+func (s *service) leak(key keys.Key) string {
 	s.t.Helper()
 	return modelstest.Value(s.store.Keys.Find(s.t.Context(), key.AccountID, key.ID))(s.t).Leak.String()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/agents"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -28,7 +28,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 		return body.err
 	}
 	var created bool
-	agent, err := query(o.site, c, 0, func(ctx context.Context) (agent models.Agent, err error) {
+	agent, err := query(o.site, c, 0, func(ctx context.Context) (agent agents.Agent, err error) {
 		agent, created, err = o.Store.Agents.Put(ctx, account, id, name, paused, record.Operator())
 		return agent, err
 	})

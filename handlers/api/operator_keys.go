@@ -15,7 +15,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/models/workload"
@@ -28,7 +28,7 @@ type keysBody struct {
 
 // listKeys returns a page of an account's keys, revoked ones too.
 func (o *operators) listKeys(c *gin.Context) error {
-	body := func(key models.Key) Key { return NewKey(key, o.Now()) }
+	body := func(key keys.Key) Key { return NewKey(key, o.Now()) }
 	keys, err := listOf(o, c, o.Store.Keys.All)
 	return send(c, http.StatusOK, keysBody{bodiesOf(keys.Items, body), keys.Next}, err)
 }
@@ -40,12 +40,12 @@ func (o *operators) putKey(c *gin.Context) error {
 		return err
 	}
 	body := readObject(c, `{"label": "deploy", "trust": {"provider": "github", "issuer": "...", "audience": "...", "claims": {"repository": ["acme/site"]}}}`)
-	put := models.PutKey{Label: body.text("label"), Trust: body.trust(o.BaseURL.String()), Restrict: body.restrict()}
+	put := keys.PutKey{Label: body.text("label"), Trust: body.trust(o.BaseURL.String()), Restrict: body.restrict()}
 	if body.err != nil {
 		return body.err
 	}
 	var created bool
-	key, err := query(o.site, c, 0, func(ctx context.Context) (key models.Key, err error) {
+	key, err := query(o.site, c, 0, func(ctx context.Context) (key keys.Key, err error) {
 		key, created, err = o.Store.Keys.Put(ctx, account, id, put, record.Operator())
 		return key, err
 	})
@@ -83,8 +83,8 @@ func (o *object) trust(audience string) (rule workload.Rule) {
 
 // restrict returns the change that the fields of restrictions describe. A missing field changes
 // nothing, and null removes the restriction.
-func (o *object) restrict() func(*models.Restrictions) {
-	var changes []func(*models.Restrictions)
+func (o *object) restrict() func(*keys.Restrictions) {
+	var changes []func(*keys.Restrictions)
 	if o.has("expiresAt") {
 		var expiry *time.Time
 		if o.fields["expiresAt"] != nil {
@@ -94,11 +94,11 @@ func (o *object) restrict() func(*models.Restrictions) {
 			}
 			expiry = &at
 		}
-		changes = append(changes, func(r *models.Restrictions) { r.ExpiresAt = expiry })
+		changes = append(changes, func(r *keys.Restrictions) { r.ExpiresAt = expiry })
 	}
 	if o.has("agents") {
 		agents := o.agents()
-		changes = append(changes, func(r *models.Restrictions) { r.Agents = agents })
+		changes = append(changes, func(r *keys.Restrictions) { r.Agents = agents })
 	}
 	if o.has("networks") {
 		var networks []netip.Prefix
@@ -108,12 +108,12 @@ func (o *object) restrict() func(*models.Restrictions) {
 				o.refuse("The field networks is neither null nor a list of 1 to 20 addresses and networks.")
 			}
 		}
-		changes = append(changes, func(r *models.Restrictions) { r.Networks = networks })
+		changes = append(changes, func(r *keys.Restrictions) { r.Networks = networks })
 	}
 	if limits := o.limits(); limits != nil {
-		changes = append(changes, func(r *models.Restrictions) { r.Limits = *limits })
+		changes = append(changes, func(r *keys.Restrictions) { r.Limits = *limits })
 	}
-	return func(r *models.Restrictions) {
+	return func(r *keys.Restrictions) {
 		for _, change := range changes {
 			change(r)
 		}
@@ -178,7 +178,7 @@ func (o *operators) revokeKey(c *gin.Context) error {
 	if body.err != nil {
 		return body.err
 	}
-	key, err := query(o.site, c, 0, func(ctx context.Context) (key models.Key, err error) {
+	key, err := query(o.site, c, 0, func(ctx context.Context) (key keys.Key, err error) {
 		if body.has("key") {
 			key, err = o.Store.Keys.FindBySecret(ctx, secret)
 		} else {

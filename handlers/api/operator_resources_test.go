@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/api"
-	"portal/models"
+	"portal/models/erasure"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -122,7 +122,7 @@ func TestAccountsAndUsersAreErased(t *testing.T) {
 		}
 		for {
 			activities := modelstest.Value(s.store.Activity.List(t.Context(), id, record.ActivityPage{Limit: 1}))(t)
-			if activities[0].Action == record.ActionUserRemoved && activities[0].Label == models.ErasedName {
+			if activities[0].Action == record.ActionUserRemoved && activities[0].Label == erasure.ErasedName {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 )
@@ -40,7 +40,7 @@ func TestKeysDoNotShareTheirLimit(t *testing.T) {
 	eachChanged(t, limited(1, 2), func(t *testing.T, s *service, c customer) {
 		_, beside := s.generateKey(c.accountID)
 		_, successor, err := s.store.Keys.Generate(t.Context(), c.accountID,
-			models.NewKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, record.Operator())
+			keys.NewKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, record.Operator())
 		modelstest.Must(t, err)
 		for _, key := range []string{c.secret, beside, successor, s.customer().secret} {
 			for range 2 {

@@ -15,7 +15,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 )
 
@@ -37,7 +37,7 @@ var reportRate = middleware.RateLimit{PerSecond: 10, Burst: 100}
 
 // report adapts a handler of a report.
 func (cs *customers) report(h keyedHandler) keyedHandler {
-	return func(c *gin.Context, caller models.Principal) error {
+	return func(c *gin.Context, caller keys.Principal) error {
 		if err := cs.ofReports.limit(c, caller.AccountID); err != nil {
 			return err
 		}

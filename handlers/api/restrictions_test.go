@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 )
 
-func (s *service) restrict(c customer, r models.Restrictions) {
+func (s *service) restrict(c customer, r keys.Restrictions) {
 	s.t.Helper()
 	modelstest.Value(s.store.Keys.Restrict(s.t.Context(), c.accountID, c.key.ID, "", r, "", record.Operator()))(s.t)
 }
@@ -24,7 +24,7 @@ func TestKeyReachesItsAgentsOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		other, foreign := s.createAgent(c.accountID, "Support"), s.customer()
 		token := s.token(c)
-		s.restrict(c, models.Restrictions{Agents: []uuid.UUID{other.ID}})
+		s.restrict(c, keys.Restrictions{Agents: []uuid.UUID{other.ID}})
 		var list struct{ Agents []struct{ ID uuid.UUID } }
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK).into(&list)
 		if len(list.Agents) != 1 || list.Agents[0].ID != other.ID {
@@ -39,7 +39,7 @@ func TestKeyReachesItsAgentsOnly(t *testing.T) {
 			t.Error("a token for another agent is active")
 		}
 		s.get("/widget/authorize", bearer(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED").says("TokenUnauthorized", "restricted")
-		s.restrict(c, models.Restrictions{Agents: []uuid.UUID{other.ID, c.agent.ID}})
+		s.restrict(c, keys.Restrictions{Agents: []uuid.UUID{other.ID, c.agent.ID}})
 		if !s.active(c.secret, token) {
 			t.Error("the token is not active again")
 		}
@@ -57,7 +57,7 @@ func TestKeyReachesItsAgentsOnly(t *testing.T) {
 		}
 		// Because the clock stands still, a report is uncertain while a batch is written.
 		modelstest.Eventually(t, "8 requests are accepted and 2 refused", func() bool {
-			usage := modelstest.Value(s.store.Keys.Usage(t.Context(), c.accountID, models.Hours(24), c.key.ID))(t)
+			usage := modelstest.Value(s.store.Keys.Usage(t.Context(), c.accountID, keys.Hours(24), c.key.ID))(t)
 			requests, refusals := usage[c.key.ID].Total()
 			return requests == 8 && refusals == 2
 		})
@@ -69,7 +69,7 @@ func TestKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 		d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.1/32")}
 	}
 	eachChanged(t, behindProxies, func(t *testing.T, s *service, c customer) {
-		s.restrict(c, models.Restrictions{Networks: []netip.Prefix{
+		s.restrict(c, keys.Restrictions{Networks: []netip.Prefix{
 			netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("127.0.0.1/32"),
 		}})
 		forwarded := func(values ...string) option {
@@ -124,7 +124,7 @@ func TestKeyShowsItselfAndWhenItExpires(t *testing.T) {
 			"no networks": free["networks"] == nil,
 		})
 		expiresAt := time.Now().Add(90 * time.Second).UTC().Truncate(time.Second)
-		r := models.Restrictions{ExpiresAt: &expiresAt, Agents: []uuid.UUID{c.agent.ID}, Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}}
+		r := keys.Restrictions{ExpiresAt: &expiresAt, Agents: []uuid.UUID{c.agent.ID}, Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}}
 		s.restrict(c, r)
 		var shown struct {
 			ExpiresAt *time.Time

@@ -6,19 +6,19 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/models"
+	"portal/models/keys"
 )
 
 // sendUsage sends the page of the usage of keys by day that the query parameters select.
 func (s *site) sendUsage(
-	c *gin.Context, waited time.Duration, list func(context.Context, models.DayPage) ([]models.KeyDay, error),
+	c *gin.Context, waited time.Duration, list func(context.Context, keys.DayPage) ([]keys.KeyDay, error),
 ) error {
 	params := &reportQuery{raw: c.Request.URL.RawQuery}
-	page := models.DayPage{
+	page := keys.DayPage{
 		KeyID: params.id("keyId"), From: params.time("from"), Until: params.time("to"), Limit: params.limit(),
 	}
 	if after := params.value("after"); after != "" {
-		place, ok := models.ParseDayPlace(after)
+		place, ok := keys.ParseDayPlace(after)
 		if page.After = place; !ok {
 			params.refuse("after", "the value of next from an earlier page")
 		}
@@ -26,7 +26,7 @@ func (s *site) sendUsage(
 	if params.err != nil {
 		return params.err
 	}
-	days, err := query(s, c, waited, func(ctx context.Context) ([]models.KeyDay, error) {
+	days, err := query(s, c, waited, func(ctx context.Context) ([]keys.KeyDay, error) {
 		return list(ctx, page)
 	})
 	if err != nil {
@@ -36,12 +36,12 @@ func (s *site) sendUsage(
 	if len(days) > 0 {
 		next = days[len(days)-1].Place().String()
 	}
-	return sendReport(c, "usage", bodiesOf(days, models.KeyDay.Element), next)
+	return sendReport(c, "usage", bodiesOf(days, keys.KeyDay.Element), next)
 }
 
 // listUsage returns a page of the usage of the keys of the account of the caller.
-func (cs *customers) listUsage(c *gin.Context, caller models.Principal) error {
-	return cs.sendUsage(c, caller.Waited(), func(ctx context.Context, page models.DayPage) ([]models.KeyDay, error) {
+func (cs *customers) listUsage(c *gin.Context, caller keys.Principal) error {
+	return cs.sendUsage(c, caller.Waited(), func(ctx context.Context, page keys.DayPage) ([]keys.KeyDay, error) {
 		return cs.Store.Keys.Days(ctx, caller.AccountID, page)
 	})
 }
@@ -52,7 +52,7 @@ func (o *operators) listUsage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.sendUsage(c, 0, func(ctx context.Context, page models.DayPage) ([]models.KeyDay, error) {
+	return o.sendUsage(c, 0, func(ctx context.Context, page keys.DayPage) ([]keys.KeyDay, error) {
 		if _, err := o.Store.Accounts.Find(ctx, id); err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/livekit"
 	"portal/models/value"
 	"portal/models/widget"
@@ -53,7 +53,7 @@ type widgetTokens struct {
 
 // create exchanges the caller's API key for a short-lived token for one agent of the
 // caller's account. The token can have a context: what the caller says about the visitor.
-func (w *widgetTokens) create(c *gin.Context, caller models.Principal) error {
+func (w *widgetTokens) create(c *gin.Context, caller keys.Principal) error {
 	grant, err := w.readTokenRequest(c)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"portal/handlers/mailer"
 	"portal/handlers/mailer/mailertest"
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -59,9 +60,9 @@ func (s *system) account(t *testing.T, email string) (people.Account, people.Use
 }
 
 // key generates a key and returns its value.
-func (s *system) key(t *testing.T, account people.Account, actor record.Actor) (models.Key, string) {
+func (s *system) key(t *testing.T, account people.Account, actor record.Actor) (keys.Key, string) {
 	t.Helper()
-	key, secret, err := s.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod <1>", FormID: uuid.New()}, actor)
+	key, secret, err := s.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "prod <1>", FormID: uuid.New()}, actor)
 	modelstest.Must(t, err)
 	return key, secret
 }
@@ -210,10 +211,10 @@ func TestMailListsLeakedKeys(t *testing.T) {
 		sent := 0
 		leak := func(n int) mailertest.Mail {
 			t.Helper()
-			var texts []models.LeakedText
+			var texts []keys.LeakedText
 			for range n {
 				_, secret := s.key(t, account, record.UserActor(user.ID, ""))
-				texts = append(texts, models.NewLeakedText(secret, "https://git.example.com/site/.env"))
+				texts = append(texts, keys.NewLeakedText(secret, "https://git.example.com/site/.env"))
 				sent++ // the mail about the new key
 			}
 			modelstest.Must(t, errOf(s.Keys.ReportLeaked(t.Context(), texts, record.LeakGitHub, "")))
@@ -239,7 +240,7 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
 		generate := func(expiresAt time.Time) string {
-			n := models.NewKey{Label: "prod <1>", FormID: uuid.New(), Restrictions: models.Restrictions{ExpiresAt: &expiresAt}}
+			n := keys.NewKey{Label: "prod <1>", FormID: uuid.New(), Restrictions: keys.Restrictions{ExpiresAt: &expiresAt}}
 			key, _, err := s.Keys.Generate(t.Context(), account.ID, n, record.UserActor(user.ID, ""))
 			modelstest.Must(t, err)
 			return "Label: prod <1>\nKey: " + key.Masked() + "\nExpires: " + expiresAt.Format("2 Jan 2006, 15:04:05 UTC")

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/record"
 	"portal/templates"
@@ -20,7 +20,7 @@ type activityPages struct {
 	*site
 
 	activity *record.ActivityLog
-	keys     *models.Keys
+	keys     *keys.Keys
 	people   *people.People
 }
 
@@ -90,7 +90,7 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 			revoked = append(revoked, *activity.SubjectID)
 		}
 	}
-	var usage map[uuid.UUID]models.KeyUsage
+	var usage map[uuid.UUID]keys.KeyUsage
 	if len(revoked) > 0 {
 		var err error
 		if usage, err = p.keys.Usage(ctx, accountID, lastHour, revoked...); err != nil {

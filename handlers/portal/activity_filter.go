@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/templates"
@@ -123,7 +123,7 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		}
 	}
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	keys, err := p.keys.Active(ctx, account)
+	ofAccount, err := p.keys.Active(ctx, account)
 	if err != nil {
 		return filter, err
 	}
@@ -131,21 +131,21 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 	if err != nil {
 		return filter, err
 	}
-	keys = append(keys, revoked.Items...)
+	ofAccount = append(ofAccount, revoked.Items...)
 	people, err := p.people.List(ctx, account, value.Page{Limit: peoplePerPage})
 	if err != nil {
 		return filter, err
 	}
 	filter.People = people.Items
-	isChosen := func(key models.Key) bool { return key.ID == view.KeyID }
-	if view.KeyID != uuid.Nil && !slices.ContainsFunc(keys, isChosen) {
+	isChosen := func(key keys.Key) bool { return key.ID == view.KeyID }
+	if view.KeyID != uuid.Nil && !slices.ContainsFunc(ofAccount, isChosen) {
 		key, err := p.keys.Find(ctx, account, view.KeyID)
 		if err != nil {
 			return filter, err
 		}
-		keys = append(keys, key)
+		ofAccount = append(ofAccount, key)
 	}
-	for _, key := range keys {
+	for _, key := range ofAccount {
 		if key.EndedAt(p.Now()) == nil {
 			filter.Keys = append(filter.Keys, key)
 		} else if len(filter.Revoked) < revokedPerPage || isChosen(key) {

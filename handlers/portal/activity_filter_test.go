@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 	"portal/models/value"
@@ -60,7 +60,7 @@ func TestActivityShowsRefusedRequestsOfRevokedKey(t *testing.T) {
 			key, secret := c.newKey(fmt.Sprint("tried ", refusals), uuid.Nil)
 			c.revoke(key)
 			for range refusals {
-				_, _ = s.store.API.Authenticate(t.Context(), secret, models.Source{})
+				_, _ = s.store.API.Authenticate(t.Context(), secret, keys.Source{})
 			}
 		}
 		bothVoices(t, func(t *testing.T, as voice) {

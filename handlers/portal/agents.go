@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/agents"
 	"portal/models/calls"
 	"portal/models/value"
 	"portal/templates"
@@ -20,7 +20,7 @@ import (
 type agentPages struct {
 	*site
 
-	agents *models.Agents
+	agents *agents.Agents
 	calls  *calls.Calls
 }
 
@@ -82,7 +82,7 @@ func (p *agentPages) rename(c *gin.Context) error {
 	})
 }
 
-func (p *agentPages) askName(c *gin.Context, agent models.Agent, status int, rename templates.Rename) error {
+func (p *agentPages) askName(c *gin.Context, agent agents.Agent, status int, rename templates.Rename) error {
 	item := templates.AgentItem{Agent: agent, Rename: &rename}
 	return p.reply(c, reply{status: status, fragment: item, page: func() (templates.Page, error) {
 		return p.page(c, templates.AgentForm{}, item)
@@ -94,7 +94,7 @@ func (p *agentPages) create(c *gin.Context) error {
 	// A form without an id is accepted, but a repeat of it creates another agent.
 	formID, _ := parseID(c.PostForm("form_id"))
 	agent, err := p.agents.Create(c.Request.Context(), sessionFrom(c).AccountID,
-		models.NewAgent{Name: name, FormID: formID}, actorOf(c))
+		agents.NewAgent{Name: name, FormID: formID}, actorOf(c))
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return p.refuse(c, http.StatusUnprocessableEntity, name, invalid.Message)
 	}
@@ -128,7 +128,7 @@ func (p *agentPages) refuse(c *gin.Context, status int, name, message string) er
 	})
 }
 
-func (p *agentPages) find(c *gin.Context) (models.Agent, error) {
+func (p *agentPages) find(c *gin.Context) (agents.Agent, error) {
 	return p.agents.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/agents"
 	"portal/models/modelstest"
 	"portal/models/value"
 )
@@ -143,11 +144,11 @@ func TestRemovalSaysWhenTheAgentWasLastUsed(t *testing.T) {
 
 func TestAgentLimitIsExplained(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
-		agents := make([]models.Agent, value.MaxAgents)
-		for i := range agents {
-			agents[i] = models.Agent{ID: uuid.New(), AccountID: c.account.ID, Name: "Reception", CreatedAt: time.Now()}
+		list := make([]agents.Agent, value.MaxAgents)
+		for i := range list {
+			list[i] = agents.Agent{ID: uuid.New(), AccountID: c.account.ID, Name: "Reception", CreatedAt: time.Now()}
 		}
-		modelstest.Value(modelstest.OpenDatabase(t, c.databaseURL).NewInsert().Model(&agents).Exec(t.Context()))(t)
+		modelstest.Value(modelstest.OpenDatabase(t, c.databaseURL).NewInsert().Model(&list).Exec(t.Context()))(t)
 		form := url.Values{"name": {"Front desk"}, "form_id": {uuid.NewString()}}
 		refused := v.post("/agents", form).is(http.StatusUnprocessableEntity)
 		refused.one("alert", "limit of 1000 agents")

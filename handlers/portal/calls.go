@@ -12,8 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/agents"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -24,8 +25,8 @@ type callPages struct {
 	*site
 
 	calls    *calls.Calls
-	keys     *models.Keys
-	agents   *models.Agents
+	keys     *keys.Keys
+	agents   *agents.Agents
 	accounts *people.Accounts
 }
 
@@ -175,7 +176,7 @@ func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.C
 		return page, err
 	}
 	page.Revoked = revoked.Items
-	chosen := func(key models.Key) bool { return key.ID == view.KeyID }
+	chosen := func(key keys.Key) bool { return key.ID == view.KeyID }
 	if view.KeyID == uuid.Nil || slices.ContainsFunc(page.Keys, chosen) || slices.ContainsFunc(page.Revoked, chosen) {
 		return page, nil
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/agents"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/livekit"
 	"portal/models/modelstest"
 	"portal/models/record"
@@ -20,7 +22,7 @@ import (
 )
 
 // call reports a call that began so long ago. If it lasted zero seconds, it goes on.
-func (c customer) call(agent models.Agent, key models.Key, ago, lasted time.Duration) {
+func (c customer) call(agent agents.Agent, key keys.Key, ago, lasted time.Duration) {
 	c.t.Helper()
 	now := time.Now().UTC()
 	room := uuid.NewString()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 )
@@ -152,10 +153,10 @@ func TestGenerationsOfAnAccountAreLimited(t *testing.T) {
 	generate := func(v *visitor) answer {
 		return v.post("/api-keys", generation("production", uuid.NewString()))
 	}
-	revoke := func(key models.Key) {
+	revoke := func(key keys.Key) {
 		c.fragments().post("/api-keys/"+key.ID.String()+"/revocation", nil).is(http.StatusOK)
 	}
-	rotate := func(key models.Key, v *visitor) answer {
+	rotate := func(key keys.Key, v *visitor) answer {
 		return v.post("/api-keys/"+key.ID.String()+"/rotation", url.Values{"form_id": {uuid.NewString()}})
 	}
 	old := c.key("old")

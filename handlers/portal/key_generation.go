@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -27,8 +27,8 @@ func (p *keyPages) generate(c *gin.Context) error {
 		return p.refuse(c, http.StatusOK, form)
 	}
 	if trusted := p.checkTrust(&form.Trust, n.Trust); !submitted.valid || !trusted {
-		explainRestrictions(&form.Restrictions, &form.LabelProblem, models.CheckLabel(form.Label))
-		key := models.Key{AccountID: sessionFrom(c).AccountID, Access: n.Access}
+		explainRestrictions(&form.Restrictions, &form.LabelProblem, keys.CheckLabel(form.Label))
+		key := keys.Key{AccountID: sessionFrom(c).AccountID, Access: n.Access}
 		if err := p.explainUnread(c, &form.Restrictions, key, n.Restrictions); err != nil {
 			return err
 		}
@@ -60,10 +60,10 @@ func (p *keyPages) generate(c *gin.Context) error {
 
 // generateWithin generates a key within the account's limit of generations, or returns a 429. A
 // refused generation does not count.
-func (p *keyPages) generateWithin(c *gin.Context, n models.NewKey) (models.Key, string, error) {
+func (p *keyPages) generateWithin(c *gin.Context, n keys.NewKey) (keys.Key, string, error) {
 	accountID := sessionFrom(c).AccountID
 	if _, wait := p.generations.Take(accountID); wait > 0 {
-		return models.Key{}, "", problem.TooManyGenerations(wait)
+		return keys.Key{}, "", problem.TooManyGenerations(wait)
 	}
 	key, secret, err := p.keys.Generate(c.Request.Context(), accountID, n, actorOf(c))
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *keyPages) generateWithin(c *gin.Context, n models.NewKey) (models.Key, 
 }
 
 // reveal returns the view that shows a generated key once.
-func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
+func (p *keyPages) reveal(key keys.Key, secret, agentID string) templates.APIKeyReveal {
 	list := "/api/agents"
 	if key.OnlyReports() {
 		agentID, list = "", "/api/activity"
@@ -91,7 +91,7 @@ func (p *keyPages) explainRefusal(c *gin.Context, form templates.APIKeyForm, err
 	if explainRestrictions(&form.Restrictions, &form.LabelProblem, err) {
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
-	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
+	if repeated, ok := errors.AsType[*keys.RepeatedFormError](err); ok {
 		form.Repeated = &repeated.Key
 		return p.refuse(c, http.StatusConflict, form)
 	}
@@ -120,7 +120,7 @@ func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
 
 // exampleAgentOf returns the id of an agent that the key reaches: one of its list or, if it has
 // none, first, which may be empty.
-func exampleAgentOf(key models.Key, first string) string {
+func exampleAgentOf(key keys.Key, first string) string {
 	switch {
 	case key.Agents == nil:
 		return first

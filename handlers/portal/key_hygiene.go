@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -37,7 +37,7 @@ const showWithoutFactor = "no-two-step"
 type keyShow struct {
 	id    string
 	text  func(n int) string // says what n keys have in common, after their number
-	holds func(key models.Key, now time.Time) bool
+	holds func(key keys.Key, now time.Time) bool
 }
 
 // keyShows are what is worth a look.
@@ -47,13 +47,13 @@ var keyShows = []keyShow{
 			return "key unused since it was generated"
 		}
 		return "keys unused since they were generated"
-	}, func(key models.Key, now time.Time) bool {
+	}, func(key keys.Key, now time.Time) bool {
 		return key.LastUsedAt == nil && now.Sub(key.CreatedAt) >= 7*value.Day
 	}},
-	{"unused", hasOrHave("not been used for 90 days%s", "", ""), func(key models.Key, now time.Time) bool {
+	{"unused", hasOrHave("not been used for 90 days%s", "", ""), func(key keys.Key, now time.Time) bool {
 		return key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) >= 90*value.Day
 	}},
-	{"unrestricted", hasOrHave("no expiry and no restrictions, and %s older than a year", "is", "are"), func(key models.Key, now time.Time) bool {
+	{"unrestricted", hasOrHave("no expiry and no restrictions, and %s older than a year", "is", "are"), func(key keys.Key, now time.Time) bool {
 		return key.ExpiresAt == nil && key.Agents == nil && key.Networks == nil && key.Limits.IsZero() && now.Sub(key.CreatedAt) >= 365*value.Day
 	}},
 }
@@ -77,7 +77,7 @@ func keyShowOf(c *gin.Context) *keyShow {
 }
 
 // among returns the keys that the filter selects.
-func (s *keyShow) among(keys []models.KeyUsage, now time.Time) (found []models.KeyUsage) {
+func (s *keyShow) among(keys []keys.KeyUsage, now time.Time) (found []keys.KeyUsage) {
 	for _, key := range keys {
 		if s == nil || s.holds(key.Key, now) {
 			found = append(found, key)
@@ -87,7 +87,7 @@ func (s *keyShow) among(keys []models.KeyUsage, now time.Time) (found []models.K
 }
 
 // worthALook returns links to lists of what an owner or a member should look at.
-func (p *keyPages) worthALook(c *gin.Context, keys []models.KeyUsage) ([]templates.WorthALook, error) {
+func (p *keyPages) worthALook(c *gin.Context, keys []keys.KeyUsage) ([]templates.WorthALook, error) {
 	var links []templates.WorthALook
 	var dismissed dismissedHints
 	if !p.cookies.read(c, hintsCookie, &dismissed) || dismissed.User != sessionFrom(c).UserID {
@@ -153,9 +153,9 @@ func (p *keyPages) dismissHints(c *gin.Context) error {
 
 // firstSteps returns the steps of a new account to its first request. They end when there is a
 // second key, or a key has been used or has ended.
-func (p *keyPages) firstSteps(c *gin.Context, active []models.KeyUsage) ([]templates.FirstStep, error) {
+func (p *keyPages) firstSteps(c *gin.Context, active []keys.KeyUsage) ([]templates.FirstStep, error) {
 	account := sessionFrom(c).AccountID
-	if len(active) > 1 || slices.ContainsFunc(active, func(key models.KeyUsage) bool { return key.LastUsedAt != nil }) {
+	if len(active) > 1 || slices.ContainsFunc(active, func(key keys.KeyUsage) bool { return key.LastUsedAt != nil }) {
 		return nil, nil
 	}
 	ended, err := p.keys.Revoked(c.Request.Context(), account, value.Page{Limit: 1})

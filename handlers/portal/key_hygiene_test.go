@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -140,12 +142,12 @@ func TestFirstStepsTickThemselvesOff(t *testing.T) {
 			}
 		}
 		done(0)
-		modelstest.Value(c.store.Agents.Create(t.Context(), c.account.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, record.Operator()))(t)
+		modelstest.Value(c.store.Agents.Create(t.Context(), c.account.ID, agents.NewAgent{Name: "Front desk", FormID: uuid.New()}, record.Operator()))(t)
 		done(1)
 		key, secret := c.newKey("prod", uuid.Nil)
 		done(2)
 		seen := c.fragments().get("/api-keys/changes").is(http.StatusOK)
-		_, err := c.store.API.Authenticate(t.Context(), secret, models.Source{})
+		_, err := c.store.API.Authenticate(t.Context(), secret, keys.Source{})
 		modelstest.Must(t, err)
 		changed := c.fragments().get("/api-keys/changes?seen=" + seen.byID("api-key-seen").attr("value"))
 		changed.none("link", "Send the first request") // the list has fetched it

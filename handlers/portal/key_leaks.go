@@ -6,7 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -62,11 +62,11 @@ func (p *keyPages) dismissLeaks(c *gin.Context) error {
 
 // replacing returns the key whose replacement the form generates: the one of the query string, or
 // the zero key. The replacement does not keep its expiry.
-func (p *keyPages) replacing(c *gin.Context) (models.Key, error) {
+func (p *keyPages) replacing(c *gin.Context) (keys.Key, error) {
 	id, err := queryID(c, paramReplacing)
 	if err != nil || id == uuid.Nil {
-		return models.Key{}, err
+		return keys.Key{}, err
 	}
 	key, err := p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
-	return models.Key{Label: key.Label, Access: key.Access, Agents: key.Agents, Networks: key.Networks, Limits: key.Limits}, err
+	return keys.Key{Label: key.Label, Access: key.Access, Agents: key.Agents, Networks: key.Networks, Limits: key.Limits}, err
 }

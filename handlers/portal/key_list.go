@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/transform"
 	"golang.org/x/text/unicode/norm"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -91,7 +91,7 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 	return templates.APIKeysPage{Form: form, WorthALook: worth, List: list}, err
 }
 
-func (p *keyPages) listOf(c *gin.Context, keys []models.KeyUsage, replacements ...templates.APIKeyRow) (templates.APIKeyList, error) {
+func (p *keyPages) listOf(c *gin.Context, keys []keys.KeyUsage, replacements ...templates.APIKeyRow) (templates.APIKeyList, error) {
 	order, show, active := keyOrderOf(c), keyShowOf(c), keys
 	keys = show.among(keys, p.Now())
 	list := templates.APIKeyList{
@@ -139,7 +139,7 @@ const paramSort = "sort"
 // keyOrder is an order of the list: by the rank of each key, as text.
 type keyOrder struct {
 	id, name   string
-	rank       func(models.KeyUsage) string
+	rank       func(keys.KeyUsage) string
 	descending bool
 }
 
@@ -154,20 +154,20 @@ var keyOrders = []keyOrder{
 }
 
 // sort sorts keys. The order of keys with the same rank does not change.
-func (o keyOrder) sort(keys []models.KeyUsage) {
+func (o keyOrder) sort(keys []keys.KeyUsage) {
 	sortByRank(keys, o.rank, o.descending)
 }
 
-func created(key models.KeyUsage) string { return numberRank(key.CreatedAt.UnixNano()) }
+func created(key keys.KeyUsage) string { return numberRank(key.CreatedAt.UnixNano()) }
 
-func lastUsed(key models.KeyUsage) string {
+func lastUsed(key keys.KeyUsage) string {
 	if key.LastUsedAt == nil {
 		return "" // before all times
 	}
 	return numberRank(key.LastUsedAt.UnixNano())
 }
 
-func requested(key models.KeyUsage) string {
+func requested(key keys.KeyUsage) string {
 	requests, _ := key.Total()
 	return numberRank(requests)
 }
@@ -180,7 +180,7 @@ const longestNumber = 100 // digits, because a label has at most 100 characters
 
 // labelRank ignores case and accents. Numbers have leading zeros, so that "Key 2" is before "key
 // 10". The tables of package collate would add 1.3 MB to the program.
-func labelRank(key models.KeyUsage) string {
+func labelRank(key keys.KeyUsage) string {
 	// The chain is not safe for concurrent use, so every call makes its own.
 	// This transformation never fails.
 	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), key.Label)
@@ -250,7 +250,7 @@ func (p *keyPages) rename(c *gin.Context) error {
 	})
 }
 
-func (p *keyPages) askName(c *gin.Context, key models.Key, status int, rename templates.Rename) error {
+func (p *keyPages) askName(c *gin.Context, key keys.Key, status int, rename templates.Rename) error {
 	if p.ended(key) {
 		return p.showRevoked(c, key, true)
 	}

@@ -14,12 +14,13 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 )
 
 // used generates a key and sends requests with it.
-func (c customer) used(label string, requests int) models.Key {
+func (c customer) used(label string, requests int) keys.Key {
 	c.t.Helper()
 	key, secret := c.newKey(label, uuid.Nil)
 	for range requests {
@@ -114,7 +115,7 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 			}
 		})
 		changed("a restriction", func() {
-			restrictions := models.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+			restrictions := keys.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
 			modelstest.Value(s.store.Keys.Restrict(context.Background(), c.account.ID, key.ID, "", restrictions, "", record.Operator()))(t)
 		})
 		changed("a revocation", func() { c.revoke(key) })
@@ -200,7 +201,7 @@ func TestARefusedNameIsKeptAndExplained(t *testing.T) {
 func TestRowsShowTheRequestsOfTheirKeys(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		for want, key := range map[string]models.Key{
+		for want, key := range map[string]keys.Key{
 			"3 requests in the last 30 days":  c.used("busy", 3),
 			"1 request in the last 30 days":   c.used("calm", 1),
 			"No requests in the last 30 days": c.key("idle"),
@@ -217,7 +218,7 @@ func TestRowsShowTheRequestsOfTheirKeys(t *testing.T) {
 func TestConfirmationShowsTheUseOfTheKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		ask := func(key models.Key) answer {
+		ask := func(key keys.Key) answer {
 			return c.fragments().get("/api-keys/" + key.ID.String() + "/revocation").is(http.StatusOK)
 		}
 		ask(c.used("busy", 2)).says("Still in use. Used just now, 2 requests in the last 24 hours.")

@@ -7,11 +7,11 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/templates"
 )
 
-func keyPath(key models.Key) string { return fmt.Sprintf("%s/%s", homePath, key.ID) }
+func keyPath(key keys.Key) string { return fmt.Sprintf("%s/%s", homePath, key.ID) }
 
 // With the parameter back, a page about a key leads back to the page of the key, otherwise to the
 // list.
@@ -26,7 +26,7 @@ func wantsBack(c *gin.Context) bool {
 
 // back returns the address that a page about a key leads back to. In the list, the button with this
 // name takes the focus.
-func back(c *gin.Context, key models.Key, button string) string {
+func back(c *gin.Context, key keys.Key, button string) string {
 	if wantsBack(c) {
 		return keyPath(key)
 	}
@@ -57,7 +57,7 @@ func (p *keyPages) show(c *gin.Context) error {
 }
 
 // keyPage returns what a key can do and how it is used.
-func (p *keyPages) keyPage(c *gin.Context, key models.Key) (page templates.KeyPage, err error) {
+func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage, err error) {
 	ctx, now := c.Request.Context(), p.Now()
 	view, err := p.usage.view(c, keyPath(key), key.ID)
 	if err != nil {
@@ -114,12 +114,12 @@ func (p *keyPages) addReach(c *gin.Context, page *templates.KeyPage) error {
 }
 
 // sourceColumns are the columns of the sources of a key.
-var sourceColumns = []tableColumn[models.KeySource]{
-	{"address", "Address", func(source models.KeySource) string { return source.Address }, false},
-	{"client", "Client", func(source models.KeySource) string { return source.Client }, false},
-	{"first", "First seen", func(source models.KeySource) string { return numberRank(source.FirstSeen.UnixNano()) }, false},
-	{"last", "Last seen", func(source models.KeySource) string { return numberRank(source.LastSeen.UnixNano()) }, true},
-	{columnRequests, "Requests", func(source models.KeySource) string { return numberRank(source.Requests) }, true},
+var sourceColumns = []tableColumn[keys.KeySource]{
+	{"address", "Address", func(source keys.KeySource) string { return source.Address }, false},
+	{"client", "Client", func(source keys.KeySource) string { return source.Client }, false},
+	{"first", "First seen", func(source keys.KeySource) string { return numberRank(source.FirstSeen.UnixNano()) }, false},
+	{"last", "Last seen", func(source keys.KeySource) string { return numberRank(source.LastSeen.UnixNano()) }, true},
+	{columnRequests, "Requests", func(source keys.KeySource) string { return numberRank(source.Requests) }, true},
 }
 
 // addSources adds where the requests with a key came from.

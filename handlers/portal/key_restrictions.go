@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -66,7 +66,7 @@ func (p *keyPages) restrict(c *gin.Context) error {
 		return p.showRestrictions(c, http.StatusOK, page)
 	}
 	if !valid {
-		explainRestrictions(&page.Restrictions, &page.NoteProblem, models.CheckNote(page.Note))
+		explainRestrictions(&page.Restrictions, &page.NoteProblem, keys.CheckNote(page.Note))
 		if err := p.explainUnread(c, &page.Restrictions, key, restrictions); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (p *keyPages) restrict(c *gin.Context) error {
 
 // showNewerRestrictions shows a form that was made from an older state of the key, beside the
 // current one. Sent again, it replaces the current state.
-func (p *keyPages) showNewerRestrictions(c *gin.Context, page templates.KeyRestrictionsPage, current models.Key) error {
+func (p *keyPages) showNewerRestrictions(c *gin.Context, page templates.KeyRestrictionsPage, current keys.Key) error {
 	restrictions, err := p.restrictionsOf(c, current)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 
 // judged marks the sources that the networks of a form refuse or may refuse, and moves them to the
 // start. If a network is wrong, none is marked.
-func judged(rows []templates.KeySource, sources []models.KeySource, text string) []templates.KeySource {
+func judged(rows []templates.KeySource, sources []keys.KeySource, text string) []templates.KeySource {
 	networks, err := value.ParseNetworks(strings.Split(text, "\n"))
 	if err != nil {
 		return rows

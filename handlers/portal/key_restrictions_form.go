@@ -14,13 +14,13 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/middleware"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
 
 // restrictionsOf returns the controls with the restrictions of a key. The zero key is a new one.
-func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.KeyRestrictions, error) {
+func (p *keyPages) restrictionsOf(c *gin.Context, key keys.Key) (templates.KeyRestrictions, error) {
 	form := templates.KeyRestrictions{New: key.ID == uuid.Nil}
 	limit := p.keys.MaxLifetime()
 	if limit == 0 || key.ID != uuid.Nil && key.ExpiresAt == nil {
@@ -90,7 +90,7 @@ func limitFields(limits value.Limits) (fields []templates.KeyLimit) {
 
 // submittedLimits sets the fields to the values of a submitted form, and returns the limits.
 // Without the fields, the limits of the key stay.
-func submittedLimits(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (limits value.Limits, valid bool) {
+func submittedLimits(c *gin.Context, form *templates.KeyRestrictions, key keys.Key) (limits value.Limits, valid bool) {
 	limits, valid = key.Limits, true
 	for i := range form.Limits {
 		field := &form.Limits[i]
@@ -131,7 +131,7 @@ const allAgents, onlyAgents = "all", "only"
 // restrictions. If a value is wrong, it reports false, and each wrong control has its error. A form
 // without the controls changes nothing. The form of a new key for reports hides the agents and the
 // limits, so what was entered there before is ignored.
-func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (models.Restrictions, bool) {
+func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key keys.Key) (keys.Restrictions, bool) {
 	if value, ok := c.GetPostForm("expires"); ok {
 		form.Expires, form.ExpiryDate = value, c.PostForm("expiry_date")
 	}
@@ -146,7 +146,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 		form.Networks = value
 	}
 	reports, valid := form.New && key.OnlyReports(), true
-	var r models.Restrictions
+	var r keys.Restrictions
 	var err error
 	if !reports {
 		r.Limits, valid = submittedLimits(c, form, key)
@@ -177,7 +177,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 }
 
 // explainUnread adds the errors that only the store finds to those of a form that cannot be read.
-func (p *keyPages) explainUnread(c *gin.Context, form *templates.KeyRestrictions, key models.Key, r models.Restrictions) error {
+func (p *keyPages) explainUnread(c *gin.Context, form *templates.KeyRestrictions, key keys.Key, r keys.Restrictions) error {
 	unread, other := form.ExpiresProblem, ""
 	if err := p.keys.CheckRestrictions(c.Request.Context(), key, r); err != nil && !explainRestrictions(form, &other, err) {
 		return err
@@ -187,7 +187,7 @@ func (p *keyPages) explainUnread(c *gin.Context, form *templates.KeyRestrictions
 }
 
 // expiryOf returns when the key expires. On the date that the key has already, the time stays too.
-func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*time.Time, error) {
+func (p *keyPages) expiryOf(form templates.KeyRestrictions, key keys.Key) (*time.Time, error) {
 	if form.Expires == templates.ExpiresNever {
 		return nil, nil
 	}

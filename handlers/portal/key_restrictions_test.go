@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 	"portal/models/usage"
@@ -217,7 +218,7 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 		c := s.customer(t)
 		c.get("/settings").is(http.StatusOK).says("A new key expires within 45 days. All active keys expire.")
 		unlimited := modelstest.Open(t, s.databaseURL, models.Options{})
-		old, _, err := unlimited.Keys.Generate(t.Context(), c.account.ID, models.NewKey{Label: "old", FormID: uuid.New()}, record.Operator())
+		old, _, err := unlimited.Keys.Generate(t.Context(), c.account.ID, keys.NewKey{Label: "old", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
 		c.get("/settings").is(http.StatusOK).says("1 active key has no expiry")
 		c.revoke(old)

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -44,7 +44,7 @@ func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
 	return p.showConfirmation(c, http.StatusOK, key, confirmation)
 }
 
-func (p *keyPages) showConfirmation(c *gin.Context, status int, key models.Key, confirmation templates.APIKeyConfirmation) error {
+func (p *keyPages) showConfirmation(c *gin.Context, status int, key keys.Key, confirmation templates.APIKeyConfirmation) error {
 	row, err := p.readRow(c, key)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p *keyPages) refuseReason(c *gin.Context, message string) error {
 
 // durable returns the key unchanged if it is active. Before a page says that a key was
 // revoked, the revocation must be one that no failover can undo.
-func (p *keyPages) durable(c *gin.Context, key models.Key) (models.Key, error) {
+func (p *keyPages) durable(c *gin.Context, key keys.Key) (keys.Key, error) {
 	if key.RevokedAt == nil {
 		return key, nil
 	}
@@ -88,7 +88,7 @@ func (p *keyPages) createRevocation(c *gin.Context) error {
 }
 
 // revoke revokes the key with the id in the path, and reports whether it was already revoked.
-func (p *keyPages) revoke(c *gin.Context) (key models.Key, already bool, err error) {
+func (p *keyPages) revoke(c *gin.Context) (key keys.Key, already bool, err error) {
 	key, err = p.keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), c.PostForm("reason"), actorOf(c))
 	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
 		return key, true, nil
@@ -120,7 +120,7 @@ func (p *keyPages) replyUnconfirmed(c *gin.Context, err error) error {
 
 // confirmation returns the usage and the open calls of key and the submitted reason, which the
 // confirmation of its revocation shows.
-func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKeyConfirmation, error) {
+func (p *keyPages) confirmation(c *gin.Context, key keys.Key) (templates.APIKeyConfirmation, error) {
 	recent, err := p.keys.Usage(c.Request.Context(), key.AccountID, lastDay, key.ID)
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
@@ -137,7 +137,7 @@ func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKe
 }
 
 // useOf returns how much a key was used in the last 24 hours.
-func useOf(key models.KeyUsage, now time.Time) templates.APIKeyConfirmation {
+func useOf(key keys.KeyUsage, now time.Time) templates.APIKeyConfirmation {
 	requests, _ := key.Total()
 	return templates.APIKeyConfirmation{
 		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),

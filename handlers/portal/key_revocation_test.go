@@ -12,6 +12,7 @@ import (
 
 	"portal/models"
 	"portal/models/database"
+	"portal/models/keys"
 	"portal/models/livekit"
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
@@ -185,7 +186,7 @@ func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 		cancel()
 	}
 	// A slow server may cancel the statement before the commit, or show the commit later.
-	active := func(k models.Key) bool { return k.ID == key.ID }
+	active := func(k keys.Key) bool { return k.ID == key.ID }
 	for slices.ContainsFunc(c.keys(), active) {
 		c.post(path, nil).is(http.StatusServiceUnavailable)
 	}

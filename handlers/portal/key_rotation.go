@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -48,7 +48,7 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := p.generateWithin(c, models.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID})
+	key, secret, err := p.generateWithin(c, keys.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID})
 	if err != nil {
 		return p.explainNoReplacement(c, old, err)
 	}
@@ -65,8 +65,8 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 }
 
 // explainNoReplacement shows the rotation with the reason why no replacement was generated.
-func (p *keyPages) explainNoReplacement(c *gin.Context, old models.Key, err error) error {
-	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
+func (p *keyPages) explainNoReplacement(c *gin.Context, old keys.Key, err error) error {
+	if repeated, ok := errors.AsType[*keys.RepeatedFormError](err); ok {
 		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(
 			"This form has already created the key %s. Its value cannot be shown again.", repeated.Key.Masked()))
 	}
@@ -158,7 +158,7 @@ func (p *keyPages) createRotationRevocation(c *gin.Context) error {
 const silentAfter = time.Hour
 
 // rotationHours are the hours in a rotation's charts.
-var rotationHours = models.Hours(24)
+var rotationHours = keys.Hours(24)
 
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
 
@@ -202,7 +202,7 @@ func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) 
 }
 
 // startedRotation returns the page of a rotation with the usage of both keys.
-func (p *keyPages) startedRotation(c *gin.Context, old, replacement models.Key, hours map[uuid.UUID]models.KeyUsage) templates.RotationPage {
+func (p *keyPages) startedRotation(c *gin.Context, old, replacement keys.Key, hours map[uuid.UUID]keys.KeyUsage) templates.RotationPage {
 	highest := int64(0)
 	for _, usage := range hours {
 		for _, n := range usage.Requests {
@@ -220,7 +220,7 @@ func (p *keyPages) startedRotation(c *gin.Context, old, replacement models.Key, 
 }
 
 // rotatedKey returns one of the two keys, with the heights in its chart relative to highest.
-func (p *keyPages) rotatedKey(key models.Key, hours []int64, highest int64) templates.RotatedKey {
+func (p *keyPages) rotatedKey(key keys.Key, hours []int64, highest int64) templates.RotatedKey {
 	now := p.Now()
 	rotated := templates.RotatedKey{
 		Key: key, Created: templates.NewMoment(key.CreatedAt, now),

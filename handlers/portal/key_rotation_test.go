@@ -10,17 +10,18 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/templates"
 )
 
 // keyInUse generates a key and returns a function that uses it.
-func (c customer) keyInUse(label string, replaces uuid.UUID) (models.Key, func()) {
+func (c customer) keyInUse(label string, replaces uuid.UUID) (keys.Key, func()) {
 	c.t.Helper()
 	key, secret := c.newKey(label, replaces)
 	return key, func() { c.use(secret) }
 }
 
-func rotationOf(key models.Key) string { return "/api-keys/" + key.ID.String() + "/rotation" }
+func rotationOf(key keys.Key) string { return "/api-keys/" + key.ID.String() + "/rotation" }
 
 func TestARotationBeginsWithTheReplacement(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"portal/models"
+	"portal/models/keys"
 )
 
 func TestSelectedKeysAreRevoked(t *testing.T) {
@@ -16,7 +17,7 @@ func TestSelectedKeysAreRevoked(t *testing.T) {
 		c.use(secret)
 		unused, kept := c.key("unused"), c.key("kept")
 		foreign := c.site.customer(t).key("foreign")
-		selection := func(keys ...models.Key) url.Values {
+		selection := func(keys ...keys.Key) url.Values {
 			fields := url.Values{}
 			for _, key := range keys {
 				fields.Add("selected", key.ID.String())

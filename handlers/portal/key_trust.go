@@ -11,7 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/models/workload"
 	"portal/templates"
@@ -23,7 +23,7 @@ const tokenPath = "/oauth/token" //nolint:gosec // no credentials
 // paramGenerated means that the key of the page was just generated.
 const paramGenerated = "generated"
 
-func trustPath(key models.Key) string { return fmt.Sprintf("%s/%s/trust", homePath, key.ID) }
+func trustPath(key keys.Key) string { return fmt.Sprintf("%s/%s/trust", homePath, key.ID) }
 
 // trustPage returns the page of the trust rule of the key in the path. A key with a secret has
 // none.
@@ -115,23 +115,23 @@ func (p *keyPages) previewKey(c *gin.Context) error {
 type submittedKey struct {
 	form   templates.APIKeyForm // with the submitted values
 	unused templates.KeyRestrictions
-	used   bool          // the form has more than a label
-	key    models.NewKey // without the id of the form
-	valid  bool          // the restrictions
+	used   bool        // the form has more than a label
+	key    keys.NewKey // without the id of the form
+	valid  bool        // the restrictions
 }
 
 func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
-	if s.unused, err = p.restrictionsOf(c, models.Key{}); err != nil {
+	if s.unused, err = p.restrictionsOf(c, keys.Key{}); err != nil {
 		return s, err
 	}
-	s.key = models.NewKey{Label: c.PostForm("label"), Access: models.Access(c.PostForm("access"))}
+	s.key = keys.NewKey{Label: c.PostForm("label"), Access: keys.Access(c.PostForm("access"))}
 	s.form = templates.APIKeyForm{
-		Label: s.key.Label, OnlyReports: s.key.Access == models.AccessReports, Restrictions: s.unused, Trust: p.trustForm(previewPath),
+		Label: s.key.Label, OnlyReports: s.key.Access == keys.AccessReports, Restrictions: s.unused, Trust: p.trustForm(previewPath),
 	}
 	s.form.Restrictions.Agents = slices.Clone(s.unused.Agents)
-	s.key.Restrictions, s.valid = p.submittedRestrictions(c, &s.form.Restrictions, models.Key{Access: s.key.Access})
+	s.key.Restrictions, s.valid = p.submittedRestrictions(c, &s.form.Restrictions, keys.Key{Access: s.key.Access})
 	s.used = s.form.OnlyReports || c.PostForm("provider") != "" || !reflect.DeepEqual(s.form.Restrictions, s.unused)
-	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(models.CredentialWorkload); s.form.Trust.Workload {
+	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(keys.CredentialWorkload); s.form.Trust.Workload {
 		rule := p.submittedTrust(c, &s.form.Trust)
 		s.key.Trust = &rule
 	}

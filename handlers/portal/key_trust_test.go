@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/widget"
 	"portal/models/workload"
@@ -105,7 +106,7 @@ func TestTrustRule(t *testing.T) {
 		key := c.keys()[0]
 		path := "/api-keys/" + key.ID.String() + "/trust"
 		reason := ""
-		subject := models.Subject{
+		subject := keys.Subject{
 			Address: "203.0.113.9", Pins: map[string]string{"repository_id": "74"}, ExpiresAt: time.Now().Add(time.Hour),
 			Check: func(map[string]string) string { return reason },
 		}
@@ -121,7 +122,7 @@ func TestTrustRule(t *testing.T) {
 			t.Errorf("the table says %q", table)
 		}
 		access := widget.AccessClaims{AccountID: key.AccountID, KeyID: key.ID, Rule: *key.TrustVersion}
-		modelstest.Value(c.store.API.AuthenticateAccess(t.Context(), access, models.Source{}))(t)
+		modelstest.Value(c.store.API.AuthenticateAccess(t.Context(), access, keys.Source{}))(t)
 		if file := c.get("/usage/export?key=" + key.ID.String()).is(http.StatusOK).body; !strings.Contains(file, `","production","","1","0"`) {
 			t.Errorf("the file of its usage is %s", file)
 		}

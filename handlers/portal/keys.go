@@ -10,8 +10,9 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/agents"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -21,8 +22,8 @@ import (
 type keyPages struct {
 	*site
 
-	keys   *models.Keys
-	agents *models.Agents
+	keys   *keys.Keys
+	agents *agents.Agents
 	calls  *calls.Calls
 	people *people.People
 	usage  usagePages
@@ -40,31 +41,31 @@ const keysChanged = "keys-changed"
 
 var (
 	// chartDays are the days in a key's chart.
-	chartDays = models.Days(30)
+	chartDays = keys.Days(30)
 	// lastDay and lastHour are whole hours, so they can have up to one hour more.
-	lastDay, lastHour = models.Hours(25), models.Hours(2)
+	lastDay, lastHour = keys.Hours(25), keys.Hours(2)
 )
 
-func (p *keyPages) find(c *gin.Context) (models.Key, error) {
+func (p *keyPages) find(c *gin.Context) (keys.Key, error) {
 	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
 // ended reports whether a key is revoked or has expired.
-func (p *keyPages) ended(key models.Key) bool { return key.EndedAt(p.Now()) != nil }
+func (p *keyPages) ended(key keys.Key) bool { return key.EndedAt(p.Now()) != nil }
 
 // active reads the account's active keys, newest first, and their usage.
-func (p *keyPages) active(c *gin.Context) ([]models.KeyUsage, error) {
+func (p *keyPages) active(c *gin.Context) ([]keys.KeyUsage, error) {
 	return p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
 }
 
 // rotations returns the rotation of each of these keys, newest first, that replaces another one of
 // them or is replaced by one.
-func rotations(keys []models.KeyUsage, now time.Time) map[uuid.UUID]*templates.KeyRotation {
-	byID, found := map[uuid.UUID]models.Key{}, map[uuid.UUID]*templates.KeyRotation{}
-	for _, key := range keys {
+func rotations(ofAccount []keys.KeyUsage, now time.Time) map[uuid.UUID]*templates.KeyRotation {
+	byID, found := map[uuid.UUID]keys.Key{}, map[uuid.UUID]*templates.KeyRotation{}
+	for _, key := range ofAccount {
 		byID[key.ID] = key.Key
 	}
-	for _, key := range keys {
+	for _, key := range ofAccount {
 		if key.ReplacesID == nil {
 			continue
 		}
@@ -82,14 +83,14 @@ func rotations(keys []models.KeyUsage, now time.Time) map[uuid.UUID]*templates.K
 
 // rotationWith returns a key's rotation with another key, where the key with the id old is
 // replaced.
-func rotationWith(other models.Key, old uuid.UUID, now time.Time) *templates.KeyRotation {
+func rotationWith(other keys.Key, old uuid.UUID, now time.Time) *templates.KeyRotation {
 	return &templates.KeyRotation{
 		Label: other.Label, Created: templates.ShortDate(other.CreatedAt, now), OldID: old, Replaces: other.ID == old,
 	}
 }
 
 // rotation reads the rotation of one key, or returns nil if it has none with an active key.
-func (p *keyPages) rotation(c *gin.Context, key models.Key) (*templates.KeyRotation, error) {
+func (p *keyPages) rotation(c *gin.Context, key keys.Key) (*templates.KeyRotation, error) {
 	if key.ReplacesID != nil {
 		old, err := p.keys.Find(c.Request.Context(), key.AccountID, *key.ReplacesID)
 		if err != nil || !p.ended(old) {
@@ -103,7 +104,7 @@ func (p *keyPages) rotation(c *gin.Context, key models.Key) (*templates.KeyRotat
 	return rotationWith(replacement, key.ID, p.Now()), err
 }
 
-func (p *keyPages) row(key models.KeyUsage, rotation *templates.KeyRotation) templates.APIKeyRow {
+func (p *keyPages) row(key keys.KeyUsage, rotation *templates.KeyRotation) templates.APIKeyRow {
 	now := p.Now()
 	requests, _ := key.Total()
 	return templates.APIKeyRow{
@@ -114,7 +115,7 @@ func (p *keyPages) row(key models.KeyUsage, rotation *templates.KeyRotation) tem
 }
 
 // readRow reads the usage and the rotation of a key.
-func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow, error) {
+func (p *keyPages) readRow(c *gin.Context, key keys.Key) (templates.APIKeyRow, error) {
 	usage, err := p.keys.Usage(c.Request.Context(), key.AccountID, chartDays, key.ID)
 	if err != nil {
 		return templates.APIKeyRow{}, err
@@ -146,7 +147,7 @@ func (p *keyPages) addCallLimits(c *gin.Context, accountID uuid.UUID, rows ...*t
 }
 
 // unused reports whether a key has not been used for 30 days. A newer key is not unused.
-func unused(key models.Key, now time.Time) bool {
+func unused(key keys.Key, now time.Time) bool {
 	last := key.CreatedAt
 	if key.LastUsedAt != nil {
 		last = *key.LastUsedAt
@@ -155,7 +156,7 @@ func unused(key models.Key, now time.Time) bool {
 }
 
 // showRevoked removes the row of a revoked key from the page, with a notice.
-func (p *keyPages) showRevoked(c *gin.Context, key models.Key, already bool) error {
+func (p *keyPages) showRevoked(c *gin.Context, key keys.Key, already bool) error {
 	location := homePath
 	if wantsBack(c) {
 		location = keyPath(key)
@@ -166,11 +167,11 @@ func (p *keyPages) showRevoked(c *gin.Context, key models.Key, already bool) err
 }
 
 // redirectRevoked redirects to the page of keys, with a notice that the key was revoked.
-func (p *keyPages) redirectRevoked(c *gin.Context, key models.Key, already bool) error {
+func (p *keyPages) redirectRevoked(c *gin.Context, key keys.Key, already bool) error {
 	return p.redirectWith(c, homePath, revokedNotice(key, already))
 }
 
-func revokedNotice(key models.Key, already bool) string {
+func revokedNotice(key keys.Key, already bool) string {
 	outcome := "was revoked"
 	switch {
 	case already && key.RevokedAt == nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/net/html"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 )
 
@@ -38,7 +38,7 @@ func TestPageOfKeysListsThemInExactlyFiveColumns(t *testing.T) {
 			headers[i].exactly(name)
 		}
 		rows := table.all("row", "")[1:]
-		for i, key := range []models.Key{used, newer, older} {
+		for i, key := range []keys.Key{used, newer, older} {
 			cells := rows[i].all("cell", "")
 			if len(cells) != 5 {
 				t.Fatalf("a row has %d cells, want 5", len(cells))
@@ -210,7 +210,7 @@ func TestRepeatedFormGeneratesNothingAndNamesItsKey(t *testing.T) {
 func TestFullAccountIsRefused(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		var old models.Key
+		var old keys.Key
 		for i := range value.MaxActiveKeys {
 			old = c.used("one of many", i%2)
 		}

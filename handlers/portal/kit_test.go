@@ -15,6 +15,8 @@ import (
 	"portal/handlers"
 	"portal/handlers/handlerstest"
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -100,15 +102,15 @@ func (s *site) customer(t testing.TB) customer {
 }
 
 // newKey generates a key in the store, without the portal.
-func (c customer) newKey(label string, replaces uuid.UUID) (key models.Key, secret string) {
+func (c customer) newKey(label string, replaces uuid.UUID) (key keys.Key, secret string) {
 	c.t.Helper()
 	key, secret, err := c.store.Keys.Generate(context.Background(), c.account.ID,
-		models.NewKey{Label: label, FormID: uuid.New(), Replaces: replaces}, record.Operator())
+		keys.NewKey{Label: label, FormID: uuid.New(), Replaces: replaces}, record.Operator())
 	modelstest.Must(c.t, err)
 	return key, secret
 }
 
-func (c customer) key(label string) models.Key {
+func (c customer) key(label string) keys.Key {
 	c.t.Helper()
 	key, _ := c.newKey(label, uuid.Nil)
 	return key
@@ -116,24 +118,24 @@ func (c customer) key(label string) models.Key {
 
 func (c customer) use(secret string) {
 	c.t.Helper()
-	modelstest.Value(c.store.API.Authenticate(context.Background(), secret, models.Source{}))(c.t)
+	modelstest.Value(c.store.API.Authenticate(context.Background(), secret, keys.Source{}))(c.t)
 }
 
-func (c customer) revoke(key models.Key) {
+func (c customer) revoke(key keys.Key) {
 	c.t.Helper()
 	modelstest.Value(c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, "", record.Operator()))(c.t)
 }
 
 // keys returns the active keys.
-func (c customer) keys() []models.Key {
+func (c customer) keys() []keys.Key {
 	c.t.Helper()
 	return modelstest.Value(c.store.Keys.Active(context.Background(), c.account.ID))(c.t)
 }
 
-func (c customer) agent(name string) models.Agent {
+func (c customer) agent(name string) agents.Agent {
 	c.t.Helper()
 	return modelstest.Value(c.store.Agents.Create(context.Background(), c.account.ID,
-		models.NewAgent{Name: name}, record.Operator()))(c.t)
+		agents.NewAgent{Name: name}, record.Operator()))(c.t)
 }
 
 // visitor is a browser on the site. With htmx it requests fragments.

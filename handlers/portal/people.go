@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -21,7 +21,7 @@ type peoplePages struct {
 
 	people      *people.People
 	invitations *people.Invitations
-	keys        *models.Keys
+	keys        *keys.Keys
 }
 
 const (

@@ -4,7 +4,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -14,7 +14,7 @@ const (
 	// revokedPerPage is the number of revoked keys on a page.
 	revokedPerPage = 50
 	// revokedDays is the number of days for which a revoked key is listed.
-	revokedDays = int(models.RevokedKeysKept / value.Day)
+	revokedDays = int(keys.RevokedKeysKept / value.Day)
 )
 
 // listRevoked shows the keys that were revoked in the last 90 days.
@@ -34,18 +34,18 @@ func (p *keyPages) listRevoked(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-func (p *keyPages) revokedRows(c *gin.Context, keys []models.Key) ([]templates.RevokedKeyRow, error) {
-	ids := make([]uuid.UUID, len(keys))
-	for i, key := range keys {
+func (p *keyPages) revokedRows(c *gin.Context, ofAccount []keys.Key) ([]templates.RevokedKeyRow, error) {
+	ids := make([]uuid.UUID, len(ofAccount))
+	for i, key := range ofAccount {
 		ids[i] = key.ID
 	}
-	usage, err := p.keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, models.Days(revokedDays+1), ids...)
+	usage, err := p.keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, keys.Days(revokedDays+1), ids...)
 	if err != nil {
 		return nil, err
 	}
 	now := p.Now()
-	rows := make([]templates.RevokedKeyRow, len(keys))
-	for i, key := range keys {
+	rows := make([]templates.RevokedKeyRow, len(ofAccount))
+	for i, key := range ofAccount {
 		_, refusals := usage[key.ID].Total()
 		rows[i] = templates.RevokedKeyRow{
 			Key: key, Revoked: templates.NewMoment(*key.EndedAt(now), now), Expired: key.Expired(now),

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -29,7 +29,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 		c.use(secret)
 		c.post("/api-keys/"+key.ID.String()+"/revocation", nil)
 		for range 2 {
-			if _, err := c.store.API.Authenticate(context.Background(), secret, models.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
+			if _, err := c.store.API.Authenticate(context.Background(), secret, keys.Source{}); !errors.Is(err, value.ErrKeyRevoked) {
 				t.Fatal(err)
 			}
 		}
@@ -61,7 +61,7 @@ func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 	report := func(source record.LeakReporter, url, address string) {
 		t.Helper()
 		_, secret := c.newKey("production", uuid.Nil)
-		texts := []models.LeakedText{models.NewLeakedText(secret, url)}
+		texts := []keys.LeakedText{keys.NewLeakedText(secret, url)}
 		modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), texts, source, address))(t)
 	}
 	const address = "https://github.com/acme/site/blob/main/.env"
@@ -119,14 +119,14 @@ func TestLeakedKeyIsNoticedUntilTheReaderDismissesIt(t *testing.T) {
 			agent := c.agent("Front desk")
 			secrets := map[string]string{}
 			for _, label := range []string{"Website", "Backend", "Mobile", "Desktop"} {
-				n := models.NewKey{Label: label, FormID: uuid.New(), Restrictions: models.Restrictions{Agents: []uuid.UUID{agent.ID}}}
+				n := keys.NewKey{Label: label, FormID: uuid.New(), Restrictions: keys.Restrictions{Agents: []uuid.UUID{agent.ID}}}
 				_, secret, err := s.store.Keys.Generate(t.Context(), c.account.ID, n, record.Operator())
 				modelstest.Must(t, err)
 				secrets[label] = secret
 			}
 			report := func(label string) {
 				t.Helper()
-				modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), []models.LeakedText{models.NewLeakedText(secrets[label], "")}, record.LeakGitHub, ""))(t)
+				modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), []keys.LeakedText{keys.NewLeakedText(secrets[label], "")}, record.LeakGitHub, ""))(t)
 			}
 			c.get("/api-keys").none("group", "Leaked keys")
 			report("Website")
@@ -172,11 +172,11 @@ func TestRowsUnderRotationNameEachOther(t *testing.T) {
 		second, _ := c.newKey("production", old.ID)
 		bothVoices(t, func(t *testing.T, as voice) {
 			page := as.of(t, c.visitor).get("/api-keys").is(http.StatusOK)
-			row := func(key models.Key) element { return page.byID("api-key-" + key.ID.String()) }
+			row := func(key keys.Key) element { return page.byID("api-key-" + key.ID.String()) }
 			// The masked keys are in no other row, because a search for one must find
 			// its key.
 			today := time.Now().UTC().Format("2 Jan")
-			for key, badge := range map[*models.Key]string{
+			for key, badge := range map[*keys.Key]string{
 				&old: "Replaced by production, " + today, &first: "Replaces production, " + today, &second: "Replaces production, " + today,
 			} {
 				link := row(*key).one("link", badge)

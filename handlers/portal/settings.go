@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
+	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -23,7 +23,7 @@ type settingsPages struct {
 
 	accounts    *people.Accounts
 	credentials *people.Credentials
-	keys        *models.Keys
+	keys        *keys.Keys
 }
 
 // show shows the settings. Cancel leads to it.
@@ -101,7 +101,7 @@ func (p *settingsPages) unusedKeys(ctx context.Context, accountID uuid.UUID) (te
 	}
 	current := p.keys.UnusedLifetime(account)
 	for _, after := range p.keys.UnusedLifetimes() {
-		form.Choices = append(form.Choices, templates.UnusedChoice{Days: int(after / value.Day), Name: models.UnusedText(after), Current: after == current})
+		form.Choices = append(form.Choices, templates.UnusedChoice{Days: int(after / value.Day), Name: keys.UnusedText(after), Current: after == current})
 	}
 	return form, nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
 	"portal/models/calls"
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
@@ -21,7 +21,7 @@ import (
 type usagePages struct {
 	*site
 
-	keys  *models.Keys
+	keys  *keys.Keys
 	calls *calls.Calls
 }
 
@@ -33,12 +33,12 @@ const (
 // usagePeriods are the choices of the page, with their names in the URL.
 var usagePeriods = []struct {
 	name string
-	span models.UsageSpan
+	span keys.UsageSpan
 }{
-	{"24h", models.Hours(24)},
-	{"7d", models.Days(7)},
-	{"30d", models.Days(30)},
-	{"90d", models.Days(90)},
+	{"24h", keys.Hours(24)},
+	{"7d", keys.Days(7)},
+	{"30d", keys.Days(30)},
+	{"90d", keys.Days(90)},
 }
 
 const defaultPeriod = "30d"
@@ -47,9 +47,9 @@ const defaultPeriod = "30d"
 type usageView struct {
 	path   string // of the page
 	period string
-	span   models.UsageSpan
-	usages []models.KeyUsage // of all keys, or of the one
-	order  string            // of the table: the id of a column, after "-" if reversed
+	span   keys.UsageSpan
+	usages []keys.KeyUsage // of all keys, or of the one
+	order  string          // of the table: the id of a column, after "-" if reversed
 }
 
 // view reads the usage of a key, or for the zero id of all keys, in the period of the address. If
@@ -61,7 +61,7 @@ func (p *usagePages) view(c *gin.Context, path string, key uuid.UUID) (view usag
 			view.span = period.span
 		}
 	}
-	if view.span == (models.UsageSpan{}) {
+	if view.span == (keys.UsageSpan{}) {
 		return view, problem.NotFound()
 	}
 	ctx, account := c.Request.Context(), sessionFrom(c).AccountID
@@ -77,7 +77,7 @@ func (p *usagePages) view(c *gin.Context, path string, key uuid.UUID) (view usag
 	if !ok {
 		return view, value.ErrKeyNotFound
 	}
-	view.usages = []models.KeyUsage{usage}
+	view.usages = []keys.KeyUsage{usage}
 	return view, nil
 }
 
@@ -115,13 +115,13 @@ func (v usageView) chosen(key uuid.UUID) templates.UsageChoice {
 const columnRequests = "requests"
 
 // usageColumns are the columns of the table of keys.
-var usageColumns = []tableColumn[models.KeyUsage]{
+var usageColumns = []tableColumn[keys.KeyUsage]{
 	{"label", "Key", labelRank, false},
-	{columnRequests, "Requests", func(usage models.KeyUsage) string {
+	{columnRequests, "Requests", func(usage keys.KeyUsage) string {
 		requests, refusals := usage.Total()
 		return numberRank(requests) + numberRank(refusals)
 	}, true},
-	{"refused", "Refused requests", func(usage models.KeyUsage) string {
+	{"refused", "Refused requests", func(usage keys.KeyUsage) string {
 		_, refusals := usage.Total()
 		return numberRank(refusals)
 	}, true},
@@ -136,7 +136,7 @@ func (p *usagePages) show(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page := templates.UsagePage{UsageChoice: view.chosen(uuid.Nil), Limited: len(view.usages) >= models.MaxUsageKeys}
+	page := templates.UsagePage{UsageChoice: view.chosen(uuid.Nil), Limited: len(view.usages) >= keys.MaxUsageKeys}
 	page.Voice = p.hasMinutes(view)
 	seconds, err := p.seconds(c, view)
 	if err != nil {
@@ -144,8 +144,8 @@ func (p *usagePages) show(c *gin.Context) error {
 	}
 	columns := usageColumns
 	if page.Voice {
-		minutes := func(usage models.KeyUsage) string { return numberRank(seconds[usage.ID]) }
-		columns = append(slices.Clip(columns), tableColumn[models.KeyUsage]{id: "minutes", name: "Minutes", rank: minutes, descending: true})
+		minutes := func(usage keys.KeyUsage) string { return numberRank(seconds[usage.ID]) }
+		columns = append(slices.Clip(columns), tableColumn[keys.KeyUsage]{id: "minutes", name: "Minutes", rank: minutes, descending: true})
 	}
 	page.Columns = sortTable(view.usages, columns, view.order, columnRequests, view.sorted)
 	all := int64(0)
@@ -160,7 +160,7 @@ func (p *usagePages) show(c *gin.Context) error {
 	}
 	page.Minutes = templates.Count(all / 60)
 	if len(view.usages) > 0 {
-		sum := models.SumUsage(view.usages)
+		sum := keys.SumUsage(view.usages)
 		requests, refusals := sum.Total()
 		page.Total, page.Refused = templates.Count(requests), templates.Count(refusals)
 		page.Chart = templates.NewUsageChart(sum, view.span, p.Now())
@@ -249,7 +249,7 @@ func (p *usagePages) export(c *gin.Context) (err error) {
 }
 
 // usageLines returns a line for each hour or day that a key was used or had calls.
-func usageLines(usage models.KeyUsage, starts []time.Time, seconds map[time.Time]int64, voice bool) (lines string) {
+func usageLines(usage keys.KeyUsage, starts []time.Time, seconds map[time.Time]int64, voice bool) (lines string) {
 	masked := ""
 	if !usage.IsWorkload() { // as in the export of Activity
 		masked = usage.Masked()

@@ -10,13 +10,14 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 )
 
-func keyPage(key models.Key) string { return "/api-keys/" + key.ID.String() }
+func keyPage(key keys.Key) string { return "/api-keys/" + key.ID.String() }
 
 func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
@@ -31,9 +32,9 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 		// its own.
 		s.store.Keys.AddUsage(production, server, time.Now().AddDate(0, 0, -20), 1000, 0)
 		stranger.use(func() string { _, secret := stranger.newKey("foreign", uuid.Nil); return secret }())
-		s.store.Keys.AddUsage(production, models.Source{}, time.Now(), 204, 0)
+		s.store.Keys.AddUsage(production, keys.Source{}, time.Now(), 204, 0)
 		c.revoke(leaked)
-		s.store.Keys.AddUsage(leaked, models.Source{}, time.Now(), 1, 7)
+		s.store.Keys.AddUsage(leaked, keys.Source{}, time.Now(), 1, 7)
 
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
@@ -117,7 +118,7 @@ func TestTablesOfUsageAreSorted(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for label, n := range map[string][2]int64{"beta": {5, 3}, "Alpha 10": {2, 0}, "alpha 9": {7, 1}} {
-			s.store.Keys.AddUsage(c.key(label), models.Source{}, time.Now(), n[0], n[1])
+			s.store.Keys.AddUsage(c.key(label), keys.Source{}, time.Now(), n[0], n[1])
 		}
 		for order, want := range map[string]string{
 			"": "alpha 9, beta, Alpha 10", "-requests": "Alpha 10, beta, alpha 9", "label": "alpha 9, Alpha 10, beta",
@@ -173,11 +174,11 @@ func TestKeyWithoutUseFor30DaysIsListedAsUnused(t *testing.T) {
 func TestPageOfAKeyShowsRefusedRequests(t *testing.T) {
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{})
 	c, other := s.customer(t), s.customer(t)
-	key, _, err := s.store.Keys.Generate(t.Context(), c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
+	key, _, err := s.store.Keys.Generate(t.Context(), c.account.ID, keys.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 	modelstest.Must(t, err)
 	page := keyPage(key)
 	c.get(page).is(http.StatusOK).says("No refused requests in the last 7 days.")
-	s.store.API.NoteRefusal(models.Principal{AccountID: c.account.ID, KeyID: key.ID}, models.Refusal{
+	s.store.API.NoteRefusal(keys.Principal{AccountID: c.account.ID, KeyID: key.ID}, keys.Refusal{
 		Reason: "address", Route: "GET /api/agents", RequestID: "QX7", From: usage.NewSource(netip.MustParseAddr("192.0.2.7"), "<b>curl/8.5.0</b>"),
 	})
 	table := c.get(page).is(http.StatusOK).one("table", "Refused requests")

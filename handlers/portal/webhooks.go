@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models"
 	"portal/models/record"
 	"portal/models/value"
+	"portal/models/webhooks"
 	"portal/templates"
 )
 
@@ -24,13 +24,13 @@ const webhooksPath = "/webhooks"
 type webhookPages struct {
 	*site
 
-	webhooks *models.Webhooks
+	webhooks *webhooks.Webhooks
 }
 
 // groups returns the groups of a form. An endpoint that already gets calls keeps that choice.
 func (p *webhookPages) groups(chosen []record.EventGroup) []templates.WebhookGroup {
 	calls := p.Store.Calls.Enabled() || slices.Contains(chosen, record.GroupCalls)
-	return templates.NewWebhookGroups(models.Groups(calls), chosen)
+	return templates.NewWebhookGroups(webhooks.Groups(calls), chosen)
 }
 
 // list shows the endpoints and the form that adds one.
@@ -51,7 +51,7 @@ func (p *webhookPages) page(c *gin.Context) (page templates.WebhooksPage, err er
 	return page, err
 }
 
-func (p *webhookPages) row(e models.Endpoint) templates.WebhookRow {
+func (p *webhookPages) row(e webhooks.Endpoint) templates.WebhookRow {
 	var names []string
 	for _, group := range templates.NewWebhookGroups(e.Groups, nil) {
 		names = append(names, group.Name())
@@ -136,7 +136,7 @@ func (p *webhookPages) endpoint(c *gin.Context) (page templates.WebhookPage, err
 	return page, err
 }
 
-func (p *webhookPages) delivery(d models.Delivery, e models.Endpoint) templates.DeliveryRow {
+func (p *webhookPages) delivery(d webhooks.Delivery, e webhooks.Endpoint) templates.DeliveryRow {
 	row := templates.DeliveryRow{
 		EventID: d.EventID, Event: d.Event, Created: templates.NewMoment(d.CreatedAt, p.Now()), Attempts: d.Attempts, Response: d.Response,
 		Resend: d.DueAt == nil && e.DisabledAt == nil,

@@ -14,6 +14,7 @@ import (
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 // asOwnerOfWebhooks runs a test on a portal with webhooks, for pages and again for fragments.
@@ -26,7 +27,7 @@ func endpointForm(url_ string, groups ...string) url.Values {
 	return url.Values{"url": {url_}, "group": groups}
 }
 
-func (c customer) endpoints() []models.Endpoint {
+func (c customer) endpoints() []webhooks.Endpoint {
 	c.t.Helper()
 	return modelstest.Value(c.store.Webhooks.List(c.t.Context(), c.account.ID))(c.t)
 }
@@ -123,7 +124,7 @@ func TestWebhookPages(t *testing.T) {
 		if n := len(c.endpoints()); n != 0 {
 			t.Errorf("%d endpoints", n)
 		}
-		for range models.MaxWebhooks {
+		for range webhooks.MaxWebhooks {
 			c.post("/webhooks", endpointForm("https://example.com/", "keys")).is(http.StatusOK)
 		}
 		v.post("/webhooks", endpointForm("https://example.com/", "keys")).is(http.StatusUnprocessableEntity)

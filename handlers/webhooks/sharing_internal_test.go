@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/webhooks"
 )
 
 // Receivers that hang leave room for another endpoint of their account and for another account.
@@ -20,14 +20,14 @@ func TestReceiversThatHangLeaveRoom(t *testing.T) {
 			if !free || slices.Contains(accounts, account) || slices.Contains(endpoints, endpoint) {
 				return false
 			}
-			s.count(models.Delivery{AccountID: account, EndpointID: endpoint}, 1)
+			s.count(webhooks.Delivery{AccountID: account, EndpointID: endpoint}, 1)
 			return true
 		}
-		var hanging []models.Delivery
+		var hanging []webhooks.Delivery
 		for range accounts {
 			account := uuid.New()
-			for range models.MaxWebhooks - 1 {
-				hanging = append(hanging, models.Delivery{AccountID: account, EndpointID: uuid.New()})
+			for range webhooks.MaxWebhooks - 1 {
+				hanging = append(hanging, webhooks.Delivery{AccountID: account, EndpointID: uuid.New()})
 			}
 		}
 		begun := 0

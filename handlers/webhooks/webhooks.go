@@ -24,6 +24,7 @@ import (
 	"portal/models"
 	"portal/models/value"
 	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 const (
@@ -134,7 +135,7 @@ func (s *Sender) start(ctx, sending context.Context, attempts *sync.WaitGroup) (
 	if !free {
 		return false, nil
 	}
-	turn := models.Turn{Endpoints: endpoints, Accounts: accounts, Served: s.served}
+	turn := webhooks.Turn{Endpoints: endpoints, Accounts: accounts, Served: s.served}
 	claiming, cancel := context.WithTimeout(ctx, s.store.Timeout())
 	defer cancel()
 	content, err := s.store.Webhooks.Claim(claiming, turn)
@@ -197,7 +198,7 @@ func sum(attempts map[uuid.UUID]int) (n int) {
 	return n
 }
 
-func (s *Sender) count(d models.Delivery, change int) {
+func (s *Sender) count(d webhooks.Delivery, change int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	attempts := s.attempts[d.AccountID]
@@ -214,20 +215,20 @@ func (s *Sender) count(d models.Delivery, change int) {
 }
 
 // send makes one attempt.
-func (s *Sender) send(ctx context.Context, content models.DeliveryContent) models.DeliveryResult {
+func (s *Sender) send(ctx context.Context, content webhooks.DeliveryContent) webhooks.DeliveryResult {
 	switch {
 	case content.Body == nil:
-		return models.DeliveryResult{Text: "The event no longer exists."}
+		return webhooks.DeliveryResult{Text: "The event no longer exists."}
 	case len(content.Secrets) == 0:
-		return models.DeliveryResult{Text: "The signing secret cannot be read. Rotate it."}
+		return webhooks.DeliveryResult{Text: "The signing secret cannot be read. Rotate it."}
 	}
 	// The rules may have become stricter since the URL was saved.
 	if message := s.store.Webhooks.Guard().CheckURL(content.URL); message != "" {
-		return models.DeliveryResult{Text: message}
+		return webhooks.DeliveryResult{Text: message}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, content.URL, bytes.NewReader(content.Body))
 	if err != nil {
-		return models.DeliveryResult{Text: "The URL is invalid."}
+		return webhooks.DeliveryResult{Text: "The URL is invalid."}
 	}
 	at, id := s.now(), content.EventID.String()
 	for name, value := range map[string]string{
@@ -243,18 +244,18 @@ func (s *Sender) send(ctx context.Context, content models.DeliveryContent) model
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return models.DeliveryResult{Text: reason(err)}
+		return webhooks.DeliveryResult{Text: reason(err)}
 	}
 	defer response.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	return models.DeliveryResult{
+	return webhooks.DeliveryResult{
 		Status: response.StatusCode, Text: shown(text), RetryAfter: retryAfter(response.Header.Get("Retry-After"), at),
 		Gone: response.StatusCode == http.StatusGone,
 	}
 }
 
 // finish records the outcome of an attempt. The log has nothing of the request or the response.
-func (s *Sender) finish(ctx context.Context, d models.Delivery, result models.DeliveryResult) {
+func (s *Sender) finish(ctx context.Context, d webhooks.Delivery, result webhooks.DeliveryResult) {
 	outcome := &s.failed
 	if result.Succeeded() {
 		outcome = &s.delivered

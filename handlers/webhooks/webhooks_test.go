@@ -19,14 +19,17 @@ import (
 	"github.com/google/uuid"
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"portal/handlers/webhooks"
+	deliverer "portal/handlers/webhooks"
 	"portal/models"
+	"portal/models/agents"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
 	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
@@ -72,7 +75,7 @@ func (in *instance) newAccount() people.Account {
 func (in *instance) run(store *models.Store) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	sender := webhooks.New(store, in.log.Logger(), nil)
+	sender := deliverer.New(store, in.log.Logger(), nil)
 	sender.PollEvery(10 * time.Millisecond)
 	go func() { defer close(done); sender.Run(ctx) }()
 	stop = func() { cancel(); <-done }
@@ -81,7 +84,7 @@ func (in *instance) run(store *models.Store) (stop func()) {
 }
 
 // add adds an endpoint and returns it and its secret.
-func (in *instance) add(accountID uuid.UUID, url string, groups ...record.EventGroup) (models.Endpoint, string) {
+func (in *instance) add(accountID uuid.UUID, url string, groups ...record.EventGroup) (webhooks.Endpoint, string) {
 	in.t.Helper()
 	if len(groups) == 0 {
 		groups = []record.EventGroup{record.GroupKeys}
@@ -91,12 +94,12 @@ func (in *instance) add(accountID uuid.UUID, url string, groups ...record.EventG
 	return endpoint, secret
 }
 
-func (in *instance) agent(accountID uuid.UUID) models.Agent {
+func (in *instance) agent(accountID uuid.UUID) agents.Agent {
 	in.t.Helper()
-	return modelstest.Value(in.store.Agents.Create(in.t.Context(), accountID, models.NewAgent{Name: "Front <desk>"}, record.Operator()))(in.t)
+	return modelstest.Value(in.store.Agents.Create(in.t.Context(), accountID, agents.NewAgent{Name: "Front <desk>"}, record.Operator()))(in.t)
 }
 
-func (in *instance) deliveries(e models.Endpoint) []models.Delivery {
+func (in *instance) deliveries(e webhooks.Endpoint) []webhooks.Delivery {
 	in.t.Helper()
 	return modelstest.Value(in.store.Webhooks.Deliveries(in.t.Context(), e.AccountID, e.ID))(in.t)
 }
@@ -159,7 +162,7 @@ func TestDelivery(t *testing.T) {
 		recorded := func() {
 			t.Helper()
 			modelstest.Eventually(t, "all are recorded as delivered", func() bool {
-				return !slices.ContainsFunc(in.deliveries(endpoint), func(d models.Delivery) bool { return d.DeliveredAt == nil })
+				return !slices.ContainsFunc(in.deliveries(endpoint), func(d webhooks.Delivery) bool { return d.DeliveredAt == nil })
 			})
 		}
 		in.run(in.store)
@@ -251,7 +254,7 @@ func TestRetries(t *testing.T) {
 		in.agent(in.account.ID)
 		for attempt, wait := range []time.Duration{5 * time.Second, time.Hour, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour} {
 			r.wait(t, attempt+1)
-			var d models.Delivery
+			var d webhooks.Delivery
 			modelstest.Eventually(t, "the next attempt is scheduled", func() bool {
 				d = in.deliveries(endpoint)[0]
 				return d.Status != 0 && d.DueAt != nil && d.Attempts == attempt+1 && (d.DueAt.Sub(in.clock.Now())-time.Minute).Abs() > time.Second
@@ -298,8 +301,8 @@ func TestEndpointThatFailsForLong(t *testing.T) {
 		fail := func() {
 			t.Helper()
 			in.agent(in.account.ID)
-			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
-			modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{Text: "The connection failed."}))
+			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), webhooks.Turn{}))(t)
+			modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, webhooks.DeliveryResult{Text: "The connection failed."}))
 		}
 		disabled := func() bool {
 			return modelstest.Value(in.store.Webhooks.Find(t.Context(), in.account.ID, endpoint.ID))(t).DisabledAt != nil
@@ -309,8 +312,8 @@ func TestEndpointThatFailsForLong(t *testing.T) {
 		}
 		in.clock.Advance(5 * value.Day)
 		waiting := modelstest.Value(in.store.Outbox.Waiting(t.Context()))(t)
-		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
-		modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{}))
+		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), webhooks.Turn{}))(t)
+		modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, webhooks.DeliveryResult{}))
 		if disabled() {
 			t.Error("the endpoint is disabled after 19 deliveries")
 		}
@@ -319,13 +322,13 @@ func TestEndpointThatFailsForLong(t *testing.T) {
 		}
 		in.agent(in.account.ID)
 		for !disabled() {
-			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
-			modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{}))
+			content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), webhooks.Turn{}))(t)
+			modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, webhooks.DeliveryResult{}))
 		}
 		if n := modelstest.Value(in.store.Outbox.Waiting(t.Context()))(t); n != waiting+2 {
 			t.Errorf("%d mails about the disabled endpoint", n-waiting-1)
 		}
-		_, err := in.store.Webhooks.Claim(t.Context(), models.Turn{})
+		_, err := in.store.Webhooks.Claim(t.Context(), webhooks.Turn{})
 		if err == nil {
 			t.Error("deliveries to a disabled endpoint wait")
 		}
@@ -349,7 +352,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		}
 		stop := in.run(strict)
 		in.agent(in.account.ID)
-		for _, e := range []models.Endpoint{endpoint, literal} {
+		for _, e := range []webhooks.Endpoint{endpoint, literal} {
 			modelstest.Eventually(t, "the attempts fail", func() bool {
 				d := in.deliveries(e)
 				return len(d) > 0 && d[0].Response != ""
@@ -393,13 +396,13 @@ func TestHangingReceivers(t *testing.T) {
 		other := in.newAccount()
 		good, own := newReceiver(t, ok), newReceiver(t, ok)
 		in.add(other.ID, good.URL)
-		for i := range models.MaxWebhooks - 1 {
+		for i := range webhooks.MaxWebhooks - 1 {
 			in.add(in.account.ID, fmt.Sprintf("%s/%d", hanging.URL, i))
 		}
 		in.add(in.account.ID, own.URL)
 		// Two instances. One is killed after it has claimed a delivery.
 		in.agent(other.ID)
-		killed := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
+		killed := modelstest.Value(in.store.Webhooks.Claim(t.Context(), webhooks.Turn{}))(t)
 		for range 5 {
 			in.agent(in.account.ID)
 		}
@@ -408,7 +411,7 @@ func TestHangingReceivers(t *testing.T) {
 		in.agent(other.ID)
 		good.wait(t, 1)
 		own.wait(t, 5)
-		key, _, err := in.store.Keys.Generate(t.Context(), in.account.ID, models.NewKey{Label: "key", FormID: uuid.New()}, record.Operator())
+		key, _, err := in.store.Keys.Generate(t.Context(), in.account.ID, keys.NewKey{Label: "key", FormID: uuid.New()}, record.Operator())
 		modelstest.Must(t, err)
 		modelstest.Value(in.store.Keys.Revoke(t.Context(), in.account.ID, key.ID, "", record.Operator()))(t)
 		in.clock.Advance(time.Minute + time.Second)
@@ -472,8 +475,8 @@ func TestManyWaitingDeliveries(t *testing.T) {
 		modelstest.Exec(t, in.url, fmt.Sprintf("INSERT INTO webhook_deliveries (endpoint_id, event_id, event, account_id, created_at, due_at) %s SELECT '%s'%s, (%s)%s, 'agent.created', '%s'%s, %s, %s FROM n",
 			numbers, endpoint.ID, uuidType, id, uuidType, in.account.ID, uuidType, created, future))
 		in.agent(in.account.ID)
-		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), models.Turn{}))(t)
-		modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, models.DeliveryResult{Status: 500}))
+		content := modelstest.Value(in.store.Webhooks.Claim(t.Context(), webhooks.Turn{}))(t)
+		modelstest.Must(t, in.store.Webhooks.Finish(t.Context(), content.Delivery, webhooks.DeliveryResult{Status: 500}))
 		waiting := modelstest.Value(in.store.Webhooks.Waiting(t.Context()))(t)
 		if waiting > 10_000 || waiting < 9_980 {
 			t.Errorf("%d deliveries wait", waiting)

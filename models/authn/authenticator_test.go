@@ -19,7 +19,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"portal/models"
+	"portal/models/agents"
 	"portal/models/authn"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -76,22 +78,22 @@ func newReader(t *testing.T, url string) authn.Reader {
 	return reader
 }
 
-func (f *fixture) generate(t *testing.T) (models.Key, authn.KeyHash) {
+func (f *fixture) generate(t *testing.T) (keys.Key, authn.KeyHash) {
 	t.Helper()
 	key, secret, err := f.store.Keys.Generate(t.Context(), f.account.ID,
-		models.NewKey{Label: "test", FormID: uuid.New()}, record.Operator())
+		keys.NewKey{Label: "test", FormID: uuid.New()}, record.Operator())
 	must(t, err)
 	return key, sha256.Sum256([]byte(secret))
 }
 
-func (f *fixture) revoke(t *testing.T, key models.Key) {
+func (f *fixture) revoke(t *testing.T, key keys.Key) {
 	t.Helper()
 	if _, err := f.store.Keys.Revoke(t.Context(), f.account.ID, key.ID, "", record.Operator()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (f *fixture) restrict(t *testing.T, key models.Key, r models.Restrictions) {
+func (f *fixture) restrict(t *testing.T, key keys.Key, r keys.Restrictions) {
 	t.Helper()
 	if _, err := f.store.Keys.Restrict(t.Context(), f.account.ID, key.ID, "", r, "", record.Operator()); err != nil {
 		t.Fatal(err)
@@ -103,7 +105,7 @@ func TestRememberedKeyExpires(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		key, hash := f.generate(t)
 		expiresAt := time.Now().Add(time.Second).Truncate(time.Millisecond)
-		f.restrict(t, key, models.Restrictions{ExpiresAt: &expiresAt})
+		f.restrict(t, key, keys.Restrictions{ExpiresAt: &expiresAt})
 		_, first, err := f.Lookup(t.Context(), hash)
 		must(t, err)
 		for refused := false; !refused; {
@@ -126,11 +128,11 @@ func TestRememberedKeyExpires(t *testing.T) {
 
 func TestRestrictionsAreRead(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		agent, err := f.store.Agents.Create(t.Context(), f.account.ID, models.NewAgent{Name: "Reception"}, record.Operator())
+		agent, err := f.store.Agents.Create(t.Context(), f.account.ID, agents.NewAgent{Name: "Reception"}, record.Operator())
 		must(t, err)
 		key, hash := f.generate(t)
 		expiresAt := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-		want := models.Restrictions{ExpiresAt: &expiresAt, Agents: []uuid.UUID{agent.ID}, Networks: []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}}
+		want := keys.Restrictions{ExpiresAt: &expiresAt, Agents: []uuid.UUID{agent.ID}, Networks: []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}}
 		f.restrict(t, key, want)
 		for range 2 { // from the database, and from memory
 			found, _, err := f.Lookup(t.Context(), hash)
@@ -227,10 +229,10 @@ func TestLookupID(t *testing.T) {
 // was confirmed, while many others share its batch. Half of the lookups are by id.
 func TestLookupDuringRevocations(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		const keys, workers = 20, 16
-		var hashes [keys]authn.KeyHash
-		var generated [keys]models.Key
-		for i := range keys {
+		const ofAccount, workers = 20, 16
+		var hashes [ofAccount]authn.KeyHash
+		var generated [ofAccount]keys.Key
+		for i := range ofAccount {
 			generated[i], hashes[i] = f.generate(t)
 		}
 		var restricted, confirmed atomic.Int64 // the numbers of restricted and revoked keys
@@ -242,29 +244,29 @@ func TestLookupDuringRevocations(t *testing.T) {
 					before, restrictedBefore := confirmed.Load(), restricted.Load()
 					var key authn.Key
 					var err error
-					if i/keys%2 == 0 {
-						key, _, err = f.Lookup(t.Context(), hashes[i%keys])
+					if i/ofAccount%2 == 0 {
+						key, _, err = f.Lookup(t.Context(), hashes[i%ofAccount])
 					} else {
-						key, _, err = f.LookupID(t.Context(), generated[i%keys].ID)
+						key, _, err = f.LookupID(t.Context(), generated[i%ofAccount].ID)
 					}
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					if key.ID != generated[i%keys].ID {
+					if key.ID != generated[i%ofAccount].ID {
 						t.Error("the result is another key's")
 					}
-					if key.Active && int64(i%keys) < before {
+					if key.Active && int64(i%ofAccount) < before {
 						t.Error("a revoked key is active")
 					}
-					if key.Restrictions == nil && int64(i%keys) < restrictedBefore {
+					if key.Restrictions == nil && int64(i%ofAccount) < restrictedBefore {
 						t.Error("a restricted key has no restrictions")
 					}
 				}
 			})
 		}
 		for _, key := range generated {
-			f.restrict(t, key, models.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
+			f.restrict(t, key, keys.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 			restricted.Add(1)
 		}
 		for _, key := range generated {

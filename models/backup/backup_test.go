@@ -18,14 +18,18 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/agents"
 	"portal/models/backup"
 	"portal/models/calls"
 	"portal/models/database"
+	"portal/models/erasure"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/models/webhook"
+	"portal/models/webhooks"
 	"portal/models/widget"
 	"portal/models/workload"
 )
@@ -61,7 +65,7 @@ func (d deployment) as(t *testing.T, email string) deployment {
 // generate returns a key that the store has used, and therefore remembers.
 func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret string) {
 	t.Helper()
-	key, secret, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: label, FormID: uuid.New()}, record.Operator())
+	key, secret, err := d.Keys.Generate(t.Context(), d.account.ID, keys.NewKey{Label: label, FormID: uuid.New()}, record.Operator())
 	must(t, err)
 	d.answers(t, label, secret, nil)
 	return key.ID, secret
@@ -70,7 +74,7 @@ func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret s
 // answers checks that a request with the key gets this error; nil means that it is accepted.
 func (d deployment) answers(t *testing.T, label, secret string, want error) {
 	t.Helper()
-	if _, err := d.API.Authenticate(t.Context(), secret, models.Source{}); !errors.Is(err, want) {
+	if _, err := d.API.Authenticate(t.Context(), secret, keys.Source{}); !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", label, err, want)
 	}
 }
@@ -136,10 +140,10 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		file := d.backUp(t)
 
 		_, later := d.generate(t, "generated after the backup")
-		modelstest.Value(other.API.Authenticate(t.Context(), later, models.Source{}))(t)
+		modelstest.Value(other.API.Authenticate(t.Context(), later, keys.Source{}))(t)
 		session := modelstest.Value(d.SignIn.Start(t.Context(), user, people.Client{}))(t).Token
 		d.revoke(t, revokedID)
-		report := []models.LeakedText{models.NewLeakedText(leaked, "https://example.com/.env")}
+		report := []keys.LeakedText{keys.NewLeakedText(leaked, "https://example.com/.env")}
 		modelstest.Value(d.Keys.ReportLeaked(t.Context(), report, record.LeakGitHub, ""))(t)
 		must(t, d.Credentials.ResetPassword(t.Context(), d.email, "another horse battery"))
 
@@ -341,7 +345,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		expiry := time.Now().Add(value.Day).Truncate(time.Second)
 		networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		return func() {
-				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks, Limits: value.Limits{Calls: 5}}
+				restrictions := keys.Restrictions{ExpiresAt: &expiry, Networks: networks, Limits: value.Limits{Calls: 5}}
 				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, "", restrictions, "", record.Operator()))(t)
 				// Nobody gets a second mail about the expiry.
 				d.exec(t, "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id)
@@ -360,7 +364,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 			modelstest.Must(t, err)
 			ids = append(ids, endpoint.ID)
 		}
-		find := func(id uuid.UUID) (models.Endpoint, error) { return hooks.Find(t.Context(), d.account.ID, id) }
+		find := func(id uuid.UUID) (webhooks.Endpoint, error) { return hooks.Find(t.Context(), d.account.ID, id) }
 		return func() {
 				modelstest.Must(t, hooks.Remove(t.Context(), d.account.ID, ids[1], record.Operator()))
 				modelstest.Must(t, hooks.Disable(t.Context(), d.account.ID, ids[2], record.Operator()))
@@ -377,13 +381,13 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 					t.Errorf("%+v, %+v", kept, disabled)
 				}
 				deliveries := modelstest.Value(hooks.Deliveries(t.Context(), d.account.ID, ids[0]))(t)
-				if len(deliveries) == 0 || slices.ContainsFunc(deliveries, func(d models.Delivery) bool { return d.DueAt != nil }) {
+				if len(deliveries) == 0 || slices.ContainsFunc(deliveries, func(d webhooks.Delivery) bool { return d.DueAt != nil }) {
 					t.Errorf("deliveries of the backup wait: %+v", deliveries)
 				}
 			}
 	},
 	"paused agent, limits of the account": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
-		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, record.Operator()))(t)
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, agents.NewAgent{Name: "Reception"}, record.Operator()))(t)
 		return func() {
 				modelstest.Value(d.Agents.SetPaused(t.Context(), d.account.ID, agent.ID, true, record.Operator()))(t)
 				modelstest.Value(d.Accounts.SetLimits(t.Context(), d.account.ID, value.Limits{MinutesPerMonth: 7}, record.Operator()))(t)
@@ -404,10 +408,10 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	// A widget token of a removed agent may still be valid.
 	"removed agents": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		ctx := t.Context()
-		create := func(name string) models.Agent {
-			return modelstest.Value(d.Agents.Create(ctx, d.account.ID, models.NewAgent{Name: name}, record.Operator()))(t)
+		create := func(name string) agents.Agent {
+			return modelstest.Value(d.Agents.Create(ctx, d.account.ID, agents.NewAgent{Name: name}, record.Operator()))(t)
 		}
-		remove := func(agent models.Agent) {
+		remove := func(agent agents.Agent) {
 			modelstest.Value(d.Agents.Remove(ctx, d.account.ID, agent.ID, record.Operator()))(t)
 		}
 		kept, removed, again, lost := create("kept"), create("removed"), create("again"), create("lost")
@@ -419,7 +423,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				// Nobody has removed it.
 				d.exec(t, "DELETE FROM agents WHERE id = ?", lost.ID)
 			}, func(t *testing.T) {
-				for agent, want := range map[models.Agent]error{kept: nil, removed: value.ErrAgentNotFound, again: nil, lost: nil} {
+				for agent, want := range map[agents.Agent]error{kept: nil, removed: value.ErrAgentNotFound, again: nil, lost: nil} {
 					if _, err := d.Agents.Find(ctx, d.account.ID, agent.ID); !errors.Is(err, want) {
 						t.Errorf("%s: %v, want %v", agent.Name, err, want)
 					}
@@ -536,7 +540,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	// The access tokens of a restored rule end, also those of the rule that stays.
 	"trust rule": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		before := d.workload(t, trusted("main", "feature"))
-		var after models.Key
+		var after keys.Key
 		return func() {
 				after = modelstest.Value(d.Keys.SetTrust(t.Context(), d.account.ID, before.ID, "", trusted("main"), record.Operator()))(t)
 			}, func(t *testing.T) {
@@ -546,7 +550,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				}
 				for name, version := range map[string]uuid.UUID{"backup": *before.TrustVersion, "current": *after.TrustVersion} {
 					claims := widget.AccessClaims{AccountID: d.account.ID, KeyID: key.ID, Rule: version}
-					if _, err := d.API.AuthenticateAccess(t.Context(), claims, models.Source{}); !errors.Is(err, value.ErrTrustChanged) {
+					if _, err := d.API.AuthenticateAccess(t.Context(), claims, keys.Source{}); !errors.Is(err, value.ErrTrustChanged) {
 						t.Errorf("an access token of the %s rule: %v", name, err)
 					}
 				}
@@ -557,7 +561,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		pins := map[string]string{"repository_id": "1"}
 		exchange := func(t *testing.T) string {
 			key := modelstest.Value(d.API.WorkloadKey(t.Context(), id))(t)
-			return modelstest.Value(d.API.Exchange(t.Context(), key, models.Subject{
+			return modelstest.Value(d.API.Exchange(t.Context(), key, keys.Subject{
 				Issuer: key.Trust.Issuer, ID: "job 1", ExpiresAt: time.Now().Add(time.Hour), Pins: pins,
 				Check: func(map[string]string) string { return "" },
 			}))(t)
@@ -608,7 +612,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	// What the customer pays for and what limits count. A call that the portal has ended stays
 	// so.
 	"calls": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
-		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, record.Operator()))(t)
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, agents.NewAgent{Name: "Reception"}, record.Operator()))(t)
 		key, _ := d.generate(t, "prod")
 		listed := time.Now().Add(-value.Day).Truncate(time.Second)
 		call := func(room string) {
@@ -675,7 +679,7 @@ func unusedLifetimes(before, after time.Duration) func(t *testing.T, d deploymen
 		return func() { set(after) }, func(t *testing.T) {
 			account := modelstest.Value(d.Accounts.Find(t.Context(), d.account.ID))(t)
 			if got := d.Keys.UnusedLifetime(account); got != 30*value.Day {
-				t.Errorf("%s", models.UnusedText(got))
+				t.Errorf("%s", keys.UnusedText(got))
 			}
 		}
 	}
@@ -689,9 +693,9 @@ func trusted(environments ...string) workload.Rule {
 	}
 }
 
-func (d deployment) workload(t *testing.T, rule workload.Rule) models.Key {
+func (d deployment) workload(t *testing.T, rule workload.Rule) keys.Key {
 	t.Helper()
-	key, _, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, record.Operator())
+	key, _, err := d.Keys.Generate(t.Context(), d.account.ID, keys.NewKey{Label: "deploy", FormID: uuid.New(), Trust: &rule}, record.Operator())
 	must(t, err)
 	return key
 }
@@ -737,7 +741,7 @@ func TestRestoreOfTwoBackupsRevivesNoAgent(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		d := deploy(t, url)
 		first := d.backUp(t)
-		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, models.NewAgent{Name: "Reception"}, record.Operator()))(t)
+		agent := modelstest.Value(d.Agents.Create(t.Context(), d.account.ID, agents.NewAgent{Name: "Reception"}, record.Operator()))(t)
 		second := d.backUp(t)
 		modelstest.Value(d.Agents.Remove(t.Context(), d.account.ID, agent.ID, record.Operator()))(t)
 		d.restore(t, first, backup.KeepUnrevokedKeys, 0)
@@ -770,7 +774,7 @@ func TestRestoreErasesAgain(t *testing.T) {
 		if _, err := d.Accounts.Find(ctx, eve.account.ID); !errors.Is(err, value.ErrAccountNotFound) {
 			t.Errorf("the restore shows the erased account: %v", err)
 		}
-		if user := modelstest.Value(d.People.Find(ctx, d.account.ID, bob.ID))(t); user.Email != models.ErasedName || user.RemovedAt == nil || user.LastSignInAt != nil {
+		if user := modelstest.Value(d.People.Find(ctx, d.account.ID, bob.ID))(t); user.Email != erasure.ErasedName || user.RemovedAt == nil || user.LastSignInAt != nil {
 			t.Errorf("the restore shows the erased user: %+v", user)
 		}
 		must(t, d.Erasures.Finish(ctx))

@@ -56,7 +56,7 @@ type Restored struct {
 // epoch and records an activity in each account. The list of tables says what stays of the current
 // database: access that was withdrawn after the backup does not come back. Users who are not in the
 // current database are disabled. What was erased after the backup is hidden; afterwards the caller
-// calls [models.Erasures.Finish].
+// calls [erasure.Erasures.Finish].
 //
 // Restore is atomic: other processes may use the database meanwhile, and see either the old state
 // or the new one. With [KeepUnrevokedKeys] and no current database, it returns

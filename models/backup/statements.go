@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"portal/models"
+	"portal/models/erasure"
 	"portal/models/record"
 )
 
@@ -52,7 +52,7 @@ func (r restoring) secure(e expressions) (statements, count string) {
 		"CONDITION", condition, "COMPARED", strconv.FormatBool(r.compared), "NEW_EPOCH", e.epoch, "NEW_ID", e.id, "NEW_VERSION", e.version, "NO_HASH", e.noHash,
 		"NOW", at(r.now),
 		"KEY_REVOKED", "'"+string(record.ActionKeyRevoked)+"'", "AGENT_REMOVED", "'"+string(record.ActionAgentRemoved)+"'",
-		"DATABASE_RESTORED", "'"+string(record.ActionDatabaseRestored)+"'", "ERASED", "'"+models.ErasedName+"'",
+		"DATABASE_RESTORED", "'"+string(record.ActionDatabaseRestored)+"'", "ERASED", "'"+erasure.ErasedName+"'",
 	).Replace(statements + recordRestore), "SELECT count(*) FROM closed_keys"
 }
 
@@ -86,7 +86,7 @@ CREATE TEMPORARY TABLE closed_agents AS
 DELETE FROM agents WHERE id IN (SELECT id FROM closed_agents);
 `
 
-// beginErasures begins the erasures that came after the backup. [models.Erasures.Finish] completes
+// beginErasures begins the erasures that came after the backup. [erasure.Erasures.Finish] completes
 // them.
 const beginErasures = `
 INSERT INTO erasures (id, account_id, erased_at, emails)

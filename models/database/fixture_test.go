@@ -11,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/database"
+	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
@@ -94,11 +95,11 @@ func (f *fixture) customer(t *testing.T) customer {
 
 // revokesAKey generates a key, uses it and revokes it.
 func (c customer) revokesAKey(ctx context.Context) error {
-	key, secret, err := c.store.Keys.Generate(ctx, c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
+	key, secret, err := c.store.Keys.Generate(ctx, c.account.ID, keys.NewKey{Label: "prod", FormID: uuid.New()}, record.Operator())
 	if err != nil {
 		return err
 	}
-	if _, err := c.store.API.Authenticate(ctx, secret, models.Source{}); err != nil {
+	if _, err := c.store.API.Authenticate(ctx, secret, keys.Source{}); err != nil {
 		return err
 	}
 	_, err = c.store.Keys.Revoke(ctx, c.account.ID, key.ID, "", record.Operator())

@@ -12,19 +12,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
+	"portal/models/keys"
 )
 
 // Keys adds many active keys to an account, even above its limit, and returns their values.
 func Keys(t testing.TB, url string, accountID uuid.UUID, n int) []string {
 	t.Helper()
-	db, secrets, rows := OpenDatabase(t, url), make([]string, n), make([]models.Key, n)
+	db, secrets, rows := OpenDatabase(t, url), make([]string, n), make([]keys.Key, n)
 	for i := range secrets {
 		secrets[i] = newSecret()
 		hash := sha256.Sum256([]byte(secrets[i]))
-		rows[i] = models.Key{
+		rows[i] = keys.Key{
 			ID: uuid.Must(uuid.NewV7()), AccountID: accountID, Label: "one of many", KeyHash: hash[:],
-			Credential: models.CredentialSecret, LastFour: secrets[i][len(secrets[i])-4:], FormID: uuid.New(), CreatedAt: time.Now(), Access: models.AccessAgents,
+			Credential: keys.CredentialSecret, LastFour: secrets[i][len(secrets[i])-4:], FormID: uuid.New(), CreatedAt: time.Now(), Access: keys.AccessAgents,
 		}
 	}
 	for chunk := range slices.Chunk(rows, 1000) {

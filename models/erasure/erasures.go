@@ -1,0 +1,580 @@
+package erasure
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"portal/models/agents"
+	"portal/models/internal/db"
+	"portal/models/keys"
+	"portal/models/people"
+	"portal/models/record"
+	"portal/models/value"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Erasures delete the data of accounts and users for good. Each begins in one transaction, after
+// which nobody sees the data any more, and is then finished in batches: by the caller, or by any
+// instance after a crash or a restore.
+type Erasures struct {
+	db          *db.DB
+	people      *people.People
+	sessionIdle time.Duration // the idle limit of a session, for the purge
+	wake        chan struct{} // has an element if an erasure is to be finished in the background
+	busy        chan struct{} // has an element while a caller of Finish is at work
+}
+
+func New(db *db.DB, people *people.People, sessionIdle time.Duration) *Erasures {
+	return &Erasures{db: db, people: people, sessionIdle: sessionIdle, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
+}
+
+// Due receives when an erasure is to be finished in the background.
+func (e *Erasures) Due() <-chan struct{} { return e.wake }
+
+// FinishSoon lets the background finish the erasures that have begun.
+func (e *Erasures) FinishSoon() {
+	select {
+	case e.wake <- struct{}{}:
+	default: // the background has not seen the last call yet
+	}
+}
+
+// BeginAccount begins the erasure of an account, which must be disabled. From then on it is not
+// found. The error may be [value.ErrAccountNotFound] or [value.ErrAccountEnabled].
+func (e *Erasures) BeginAccount(ctx context.Context, id uuid.UUID) error {
+	return e.db.InTx(ctx, "erase account", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, id); err != nil {
+			return err
+		}
+		account, err := people.FindAccount(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if account.DisabledAt == nil {
+			return value.ErrAccountEnabled
+		}
+		return e.begin(ctx, tx, erasure{ID: id, AccountID: id})
+	})
+}
+
+// BeginUser begins the erasure of one of the account's users, who is removed if that has not
+// happened. The user's keys stay. The error may be [value.ErrUserNotFound] or [value.ErrLastOwner].
+func (e *Erasures) BeginUser(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) error {
+	return e.db.InTx(ctx, "erase user", func(ctx context.Context, tx db.Tx) error {
+		if err := tx.LockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		user, err := people.FindUser(ctx, tx, "u.account_id = ? AND u.id = ?", accountID, id)
+		if err != nil {
+			return err
+		}
+		emails, err := emailsOfUser(ctx, tx, user)
+		if err != nil {
+			return err
+		}
+		if user.RemovedAt == nil {
+			if err := e.people.RemoveIn(ctx, tx, user, actor); err != nil {
+				return err
+			}
+		}
+		if err := e.begin(ctx, tx, erasure{ID: id, AccountID: accountID, Emails: strings.Join(emails, "\n")}); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model((*people.User)(nil)).Set("email = ?, last_sign_in_at = NULL", ErasedName).Where("id = ?", id).Exec(ctx)
+		return err
+	})
+}
+
+func (e *Erasures) begin(ctx context.Context, tx db.Tx, row erasure) error {
+	row.ErasedAt = tx.Now()
+	_, err := tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").
+		// An erasure that is going on may have more emails than were found now.
+		Set("erased_at = EXCLUDED.erased_at, finished_at = NULL, emails = erasure.emails || ? || EXCLUDED.emails", "\n").Exec(ctx)
+	return err
+}
+
+// ErasedAt returns when the erasure of an account or a user began, or nil if it has not.
+func (e *Erasures) ErasedAt(ctx context.Context, id uuid.UUID) (at *time.Time, err error) {
+	var row erasure
+	err = e.db.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &row.ErasedAt, value.Failed("find an erasure", err)
+}
+
+// FindUser returns the user with this email, also a removed one or one whose erasure has begun but
+// not ended, or with this id, also an erased one, or [value.ErrUserNotFound].
+func (e *Erasures) FindUser(ctx context.Context, email string) (people.User, error) {
+	if id, ok := value.ParseID(email); ok {
+		return people.FindUser(ctx, e.db, "u.id = ?", id)
+	}
+	user, err := e.people.FindByEmail(ctx, email)
+	if !errors.Is(err, value.ErrUserNotFound) {
+		return user, err
+	}
+	hash := string(value.HashEmail(email))
+	for page := (value.Page{Limit: value.MaintenanceBatch}); ; {
+		removed := []people.User{}
+		if err := page.ByID(people.SelectUsers(e.db, &removed)).Where("u.removed_at IS NOT NULL").Scan(ctx); err != nil {
+			return people.User{}, value.Failed("find a removed user", err)
+		}
+		list := value.Cut(removed, page)
+		for _, user := range list.Items {
+			if string(value.HashEmail(user.Email)) == hash {
+				return user, nil
+			}
+		}
+		if list.Next == uuid.Nil {
+			return e.findBegun(ctx, hash)
+		}
+		page.After = list.Next
+	}
+}
+
+// findBegun returns the user who had the email with this hash and whose erasure has begun.
+func (e *Erasures) findBegun(ctx context.Context, hash string) (people.User, error) {
+	var begun []erasure
+	if err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").Scan(ctx); err != nil {
+		return people.User{}, value.Failed("list erasures", err)
+	}
+	for _, row := range begun {
+		for email := range strings.SplitSeq(row.Emails, "\n") {
+			if string(value.HashEmail(email)) == hash {
+				return people.User{ID: row.ID, AccountID: row.AccountID}, nil
+			}
+		}
+	}
+	return people.User{}, value.ErrUserNotFound
+}
+
+// Finish finishes all erasures that have begun. If it is called again before it has returned, the
+// calls take turns. Several instances may do so at the same time.
+func (e *Erasures) Finish(ctx context.Context) error {
+	select {
+	case e.busy <- struct{}{}:
+		defer func() { <-e.busy }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var begun []erasure
+	err := e.db.NewSelect().Model(&begun).Where("finished_at IS NULL").OrderExpr("id").Limit(value.MaintenanceBatch).Scan(ctx)
+	if err != nil {
+		return value.Failed("list erasures", err)
+	}
+	var errs []error
+	done := begun[:0]
+	for _, row := range begun {
+		finish := e.finishUser
+		if row.ofAccount() {
+			finish = e.finishAccount
+		}
+		err := finish(ctx, row)
+		if err == nil {
+			err = e.update(ctx, row, "emails = ''")
+		}
+		if err == nil {
+			done = append(done, row)
+		}
+		errs = append(errs, value.Failed("finish an erasure", err))
+	}
+	if len(done) > 0 {
+		if err := e.db.TruncateLog(ctx); err != nil {
+			return errors.Join(append(errs, value.Failed("empty the log of the database after an erasure", err))...)
+		}
+	}
+	for _, row := range done {
+		errs = append(errs, value.Failed("finish an erasure", e.update(ctx, row, "finished_at = ?", e.db.Now())))
+	}
+	return errors.Join(errs...)
+}
+
+// update changes the row of an erasure, unless it has begun again.
+func (e *Erasures) update(ctx context.Context, row erasure, set string, args ...any) error {
+	_, err := e.db.NewUpdate().Model((*erasure)(nil)).Set(set, args...).Where("id = ? AND erased_at = ?", row.ID, row.ErasedAt).Exec(ctx)
+	return err
+}
+
+// finishAccount deletes the rows of an account, first those that refer to others. It reads keys and
+// users in pages, because an account can have had any number of them.
+func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
+	err := eachPage(ctx, e.db, row.AccountID, func(keys []keys.Key) error {
+		ids := idsOf(keys)
+		if err := e.deleteRows(ctx, bun.List(ids), ofKeys...); err != nil {
+			return err
+		}
+		for batch := range slices.Chunk(ids, value.WriteBatch) {
+			if err := e.deleteKeys(ctx, batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	const ofAccount = "account_id = ?"
+	err = e.deleteRows(ctx, row.AccountID,
+		expiredRows{table: "api_key_days", key: "account_id, day, api_key_id", where: ofAccount},
+		expiredRows{table: "calls", key: "id", where: ofAccount},
+		expiredRows{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id = ?"},
+		expiredRows{table: "call_totals", key: "subject_id, day", where: "subject_id = ?"},
+		expiredRows{
+			table: "webhook_deliveries", key: "endpoint_id, event_id, event",
+			where: "endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = ?)",
+		},
+		expiredRows{table: "webhook_endpoints", key: "id", where: ofAccount},
+		expiredRows{table: "invitations", key: "id", where: ofAccount},
+		expiredRows{table: "recent_mails", key: "id", where: ofAccount},
+		expiredRows{table: "outbox", key: "id", where: ofAccount},
+		expiredRows{table: "agents", key: "id", where: ofAccount},
+	)
+	if err != nil {
+		return err
+	}
+	if err := inBatches(ctx, func() (int64, error) { return e.deleteActivities(ctx, row.AccountID) }); err != nil {
+		return err
+	}
+	if err := eachPage(ctx, e.db, row.AccountID, func(users []people.User) error { return e.deleteUsers(ctx, users) }); err != nil {
+		return err
+	}
+	return e.deleteRows(ctx, row.AccountID,
+		// After the activities that they count, with which they are written.
+		expiredRows{table: "activity_repeats", key: "activity_id", where: ofAccount},
+		expiredRows{table: "accounts", key: "id", where: "id = ?"},
+		expiredRows{table: "erasures", key: "id", where: "account_id = ? AND id <> account_id"},
+	)
+}
+
+// ofKeys are the rows of keys. The calls are before their totals, which change with them.
+var ofKeys = []expiredRows{
+	{table: "api_key_last_uses", key: "api_key_id", where: "api_key_id IN (?)"},
+	{table: "api_key_hourly_usage", key: "api_key_id, hour", where: "api_key_id IN (?)"},
+	{table: "api_key_daily_usage", key: "api_key_id, day", where: "api_key_id IN (?)"},
+	{table: "api_key_sources", key: "api_key_id, day, address, client", where: "api_key_id IN (?)"},
+	{table: "api_key_refusals", key: "api_key_id, id", where: "api_key_id IN (?)"},
+	{table: "api_key_agents", key: "api_key_id, agent_id", where: "api_key_id IN (?)"},
+	{table: "exchanges", key: "id", where: "api_key_id IN (?)"},
+	{table: "calls", key: "id", where: "api_key_id IN (?)"},
+	{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id IN (?)"},
+	{table: "call_totals", key: "subject_id, day", where: "subject_id IN (?)"},
+}
+
+// deleteKeys deletes keys, and then their rows again: transactions that hold the keys, whose end it
+// waits for, may have written some since. Later ones write none; see [db.Tx.KeepKeys].
+func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
+	return e.db.InTx(ctx, "erase API keys", func(ctx context.Context, tx db.Tx) error {
+		for _, rows := range append([]expiredRows{{table: "api_keys", where: "id IN (?)"}}, ofKeys...) {
+			if _, err := tx.NewDelete().TableExpr(rows.table).Where(rows.where, bun.List(ids)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// deleteUsers deletes users of an account that is being erased, and what belongs to them.
+func (e *Erasures) deleteUsers(ctx context.Context, users []people.User) error {
+	var hashes [][]byte
+	for _, user := range users {
+		hashes = append(append(hashes, user.EmailHash), value.EmailHashes(user.Email)...)
+	}
+	if err := e.deleteHashed(ctx, hashes); err != nil {
+		return err
+	}
+	if err := e.deleteRows(ctx, bun.List(hashes), expiredRows{table: "outbox", key: "id", where: "email_hash IN (?)"}); err != nil {
+		return err
+	}
+	const ofUsers = "user_id IN (?)"
+	return e.deleteRows(ctx, bun.List(idsOf(users)),
+		expiredRows{table: "sessions", key: "id", where: ofUsers},
+		expiredRows{table: "pending_sign_ins", key: "token_hash", where: ofUsers},
+		expiredRows{table: "sign_in_links", key: "token_hash", where: ofUsers},
+		expiredRows{table: "password_reset_links", key: "token_hash", where: ofUsers},
+		expiredRows{table: "email_changes", key: "user_id", where: ofUsers},
+		expiredRows{table: "authenticators", key: "user_id", where: ofUsers},
+		expiredRows{table: "recovery_codes", key: "code_hash", where: ofUsers},
+		expiredRows{table: "passkeys", key: "id", where: ofUsers},
+		expiredRows{table: "identities", key: "issuer, subject", where: ofUsers},
+		expiredRows{table: "users", key: "id", where: "id IN (?)"},
+	)
+}
+
+// deleteRows deletes the rows of each table whose condition has this argument.
+func (e *Erasures) deleteRows(ctx context.Context, arg any, tables ...expiredRows) error {
+	for _, rows := range tables {
+		rows.args = []any{arg}
+		if err := purgeTable(ctx, e.db, waits, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteActivities deletes a batch of the activities of an account and returns its size.
+func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID) (n int64, err error) {
+	rows := expiredRows{table: "activities", key: "id", where: "account_id = ?", args: []any{accountID}}
+	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx db.Tx) error {
+		return tx.Erasing(ctx, accountID, func() error {
+			n, err = value.Affected(rows.deleteBatch(e.db, tx, waits).Exec(ctx))
+			return err
+		})
+	})
+	return n, err
+}
+
+// deleteHashed deletes the sign-in failures of emails with these hashes.
+func (e *Erasures) deleteHashed(ctx context.Context, hashes [][]byte) error {
+	for batch := range slices.Chunk(hashes, 100) {
+		var subjects [][]byte
+		for _, hash := range batch {
+			for _, kind := range []string{"email", "right", "reset email"} {
+				subjects = append(subjects, people.SignInSubject(kind, string(hash)).Hash)
+			}
+		}
+		if _, err := e.db.NewDelete().Model((*people.SignInFailure)(nil)).Where("subject IN (?)", bun.List(subjects)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishUser removes a user's emails, addresses and browsers from the rows of the account.
+func (e *Erasures) finishUser(ctx context.Context, row erasure) error {
+	emails, err := e.collectEmails(ctx, row)
+	if err != nil {
+		return err
+	}
+	if err := e.deleteAddressed(ctx, row.AccountID, emails); err != nil {
+		return err
+	}
+	texts := newEmailsInText(emails)
+	if err := e.replaceNames(ctx, row.AccountID, texts); err != nil {
+		return err
+	}
+	_, err = e.db.NewUpdate().Model((*record.ActivityRepeat)(nil)).Set("address = ''").Where("account_id = ? AND user_id = ?", row.AccountID, row.ID).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	err = rewrite(ctx, e.db, row.AccountID, func(a *record.Activity) bool {
+		before := *a
+		*a = eraseFrom(before, row.ID, texts)
+		return *a != before
+	}, "label", "former_label", "detail", "address")
+	if err != nil {
+		return err
+	}
+	// After the activities, with which webhooks are sent.
+	return errors.Join(e.replaceReasons(ctx, row.AccountID, texts), e.eraseFromWebhooks(ctx, row, texts))
+}
+
+// deleteAddressed deletes what is addressed to these emails or counts them.
+func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, emails []string) error {
+	if len(emails) == 0 {
+		return nil
+	}
+	var hashes [][]byte
+	for _, email := range emails {
+		hashes = append(hashes, value.EmailHashes(email)...)
+	}
+	for _, rows := range []expiredRows{
+		{table: "invitations", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},
+		{table: "recent_mails", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},
+		{
+			table: "outbox", key: "id", where: "account_id = ? AND recipient IN (?) OR email_hash IN (?)",
+			args: []any{accountID, bun.List(emails), bun.List(hashes)},
+		},
+	} {
+		if err := purgeTable(ctx, e.db, waits, rows); err != nil {
+			return err
+		}
+	}
+	return e.deleteHashed(ctx, hashes)
+}
+
+// collectEmails returns the emails of a user who is being erased. It stores them first: after a
+// crash the rows may not have all of them any more.
+func (e *Erasures) collectEmails(ctx context.Context, row erasure) ([]string, error) {
+	return db.InTx(ctx, e.db, "collect emails", func(ctx context.Context, tx db.Tx) ([]string, error) {
+		emails, err := emailsOfUser(ctx, tx, people.User{ID: row.ID, AccountID: row.AccountID})
+		if err != nil {
+			return nil, err
+		}
+		for stored := range strings.SplitSeq(row.Emails, "\n") {
+			if stored != "" && !slices.Contains(emails, stored) {
+				emails = append(emails, stored)
+			}
+		}
+		row.Emails = strings.Join(emails, "\n")
+		return emails, tx.Update(ctx, &row, "emails")
+	})
+}
+
+// replaceNames replaces the emails in the names and notes that the account's users have chosen.
+func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
+	account, err := people.FindAccount(ctx, e.db, accountID)
+	if errors.Is(err, value.ErrAccountNotFound) {
+		return nil // the account is being erased too
+	}
+	if err == nil && emails.replaceIn(&account.Name) {
+		_, err = e.db.NewUpdate().Model(&account).Column("name").WherePK().Exec(ctx)
+	}
+	return errors.Join(err,
+		rewrite(ctx, e.db, accountID, func(a *agents.Agent) bool { return emails.replaceIn(&a.Name) }, "name"),
+		rewrite(ctx, e.db, accountID, func(k *keys.Key) bool {
+			return emails.replaceIn(&k.Label, &k.Note, &k.RevocationReason, &k.Leak.URL)
+		}, "label", "note", "revocation_reason", "leak_url"))
+}
+
+// rewrite writes these columns of the account's rows that change has changed, in short transactions
+// with a pause for other writers.
+func rewrite[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
+	return eachPage(ctx, db, accountID, func(rows []T) error {
+		var ids []uuid.UUID
+		for _, row := range rows {
+			if change(&row) {
+				ids = append(ids, row.EntryID())
+			}
+		}
+		batches := slices.Collect(slices.Chunk(ids, value.WriteBatch))
+		return inBatches(ctx, func() (int64, error) {
+			if len(batches) == 0 {
+				return 0, nil
+			}
+			batch := batches[0]
+			batches = batches[1:]
+			return int64(len(batch)), rewriteRows(ctx, db, accountID, batch, change, columns)
+		})
+	})
+}
+
+// rewriteRows reads rows again, because users or another erasure may have changed them, and writes
+// what change makes of them.
+func rewriteRows[T value.Entry](ctx context.Context, conn *db.DB, accountID uuid.UUID, ids []uuid.UUID, change func(*T) bool, columns []string) error {
+	return conn.InTx(ctx, "erase a user from texts", func(ctx context.Context, tx db.Tx) error {
+		return tx.Erasing(ctx, accountID, func() error {
+			var rows []T
+			query := tx.NewSelect().Model(&rows).Where("?TableAlias.id IN (?)", bun.List(ids)).OrderExpr("?TableAlias.id")
+			if err := conn.Locked(query, "NO KEY UPDATE").Scan(ctx); err != nil || len(rows) == 0 {
+				return err
+			}
+			for i := range rows {
+				change(&rows[i])
+			}
+			// For PostgreSQL the models name the type of their ids.
+			_, err := tx.NewUpdate().Model(&rows).Column(columns...).Bulk().Exec(ctx)
+			return err
+		})
+	})
+}
+
+// eachPage calls visit with the rows of an account, page by page.
+func eachPage[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID, visit func([]T) error) error {
+	for page := (value.Page{Limit: value.MaintenanceBatch}); ; {
+		rows := []T{}
+		limited, cancel := context.WithTimeout(ctx, db.Timeout)
+		err := page.ByID(db.NewSelect().Model(&rows)).Where("?TableAlias.account_id = ?", accountID).Scan(limited)
+		cancel()
+		if err != nil {
+			return err
+		}
+		list := value.Cut(rows, page)
+		if err := visit(list.Items); err != nil || list.Next == uuid.Nil {
+			return err
+		}
+		page.After = list.Next
+	}
+}
+
+func idsOf[T value.Entry](rows []T) (ids []uuid.UUID) {
+	for _, row := range rows {
+		ids = append(ids, row.EntryID())
+	}
+	return ids
+}
+
+// emailsOfUser returns the emails that a user has or had.
+func emailsOfUser(ctx context.Context, tx db.Tx, user people.User) (emails []string, err error) {
+	err = tx.NewRaw(`SELECT email FROM users WHERE id = ?0
+		UNION SELECT email FROM identities WHERE user_id = ?0
+		UNION SELECT email FROM email_changes WHERE user_id = ?0
+		UNION SELECT label FROM activities WHERE account_id = ?1 AND subject_id = ?0
+		UNION SELECT former_label FROM activities WHERE account_id = ?1 AND subject_id = ?0 AND former_label IS NOT NULL`,
+		user.ID, user.AccountID).Scan(ctx, &emails)
+	return slices.DeleteFunc(emails, func(email string) bool { return !strings.Contains(email, "@") }), err
+}
+
+// browsers are the actions whose label is the browser, the passkey or the device of the actor.
+var browsers = []record.Action{
+	record.ActionSignedOut, record.ActionSessionRevoked, record.ActionPasskeyAdded, record.ActionPasskeyRemoved,
+}
+
+// eraseFrom returns an activity without a user's emails, addresses and browsers.
+func eraseFrom(a record.Activity, userID uuid.UUID, emails emailsInText) record.Activity {
+	acted := a.ActorID != nil && *a.ActorID == userID
+	if acted || a.ActorKind == record.ActorVisitor && a.SubjectID != nil && *a.SubjectID == userID {
+		a.Address = ""
+	}
+	if acted && slices.Contains(browsers, a.Action) {
+		a.Label = ""
+	}
+	emails.replaceIn(&a.Label, &a.FormerLabel, &a.Detail)
+	return a
+}
+
+// emailsInText finds emails in texts, also as parts of URLs.
+type emailsInText []*regexp.Regexp
+
+func newEmailsInText(emails []string) (found emailsInText) {
+	for _, email := range emails {
+		pattern := inURLs.Replace(regexp.QuoteMeta(email))
+		found = append(found, regexp.MustCompile("(?i)"+pattern))
+	}
+	return found
+}
+
+// inURLs lets the pattern of an email match its form in a URL too.
+var inURLs = strings.NewReplacer("@", "(?:@|%40)", `\+`, `(?:\+|%2b)`)
+
+// replaceIn replaces the emails in these texts by [ErasedName], and reports whether it has.
+func (e emailsInText) replaceIn(texts ...*string) (changed bool) {
+	for _, text := range texts {
+		for _, pattern := range e {
+			before := *text
+			*text = replaceWhole(*text, pattern)
+			changed = changed || *text != before
+		}
+	}
+	return changed
+}
+
+// replaceWhole replaces the matches that are not a part of a longer email.
+func replaceWhole(text string, pattern *regexp.Regexp) string {
+	var result strings.Builder
+	rest := 0
+	for _, span := range pattern.FindAllStringIndex(text, -1) {
+		before, _ := utf8.DecodeLastRuneInString(text[:span[0]])
+		after, size := utf8.DecodeRuneInString(text[span[1]:])
+		if after == '.' { // a dot may also end a sentence
+			after, _ = utf8.DecodeRuneInString(text[span[1]+size:])
+		}
+		if isWordRune(before) || strings.ContainsRune(".+%", before) || isWordRune(after) {
+			continue
+		}
+		result.WriteString(text[rest:span[0]] + ErasedName)
+		rest = span[1]
+	}
+	return result.String() + text[rest:]
+}
+
+func isWordRune(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_')
+}

@@ -1,0 +1,142 @@
+package keys
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// KeyExpiry says which activities about the expiry of a key are recorded.
+type KeyExpiry int
+
+// The activities about the expiry of a key that are recorded.
+const (
+	ExpiryUnrecorded KeyExpiry = iota
+	ExpiryAnnounced            // [record.ActionKeyExpiring]
+	ExpiryRecorded             // [record.ActionKeyExpired], the last one
+)
+
+const (
+	// Owners get mails firstWarning and lastWarning before a key expires, unless its lifetime
+	// is not longer: the person who sets such an expiry knows it.
+	FirstWarning = 7 * value.Day
+	LastWarning  = value.Day
+	// WarningInterval is the time between two looks for keys that expire.
+	WarningInterval = time.Minute
+)
+
+// expiryBatch limits the activities of one round about the expiry of keys. The next round
+// continues.
+const expiryBatch = 1000
+
+// RecordExpiry records that keys have expired, and once before that they expire soon, at the time
+// of the first mail about it. It does so for at most [expiryBatch] keys, those that expire first.
+// The transaction that records also marks the keys, so several instances can call RecordExpiry at
+// the same time.
+func (k *Keys) RecordExpiry(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, WarningInterval)
+	defer cancel()
+	// A transaction would lock the whole SQLite file, so the usual case avoids it.
+	due, err := k.expiryDue(ctx)
+	if err != nil {
+		return value.Failed("find API keys that expire", err)
+	}
+	ofAccount := map[uuid.UUID][]uuid.UUID{}
+	for _, key := range due {
+		ofAccount[key.AccountID] = append(ofAccount[key.AccountID], key.ID)
+	}
+	// In this order the keys that expire first come first.
+	accounts := slices.Collect(func(yield func(uuid.UUID) bool) {
+		for _, key := range due {
+			if ofAccount[key.AccountID][0] == key.ID && !yield(key.AccountID) {
+				return
+			}
+		}
+	})
+	var errs []error
+	for _, id := range accounts {
+		// An account has no more active keys, unless somebody changed it by hand.
+		for ids := range slices.Chunk(ofAccount[id], value.MaxActiveKeys) {
+			err := k.db.InTx(ctx, "record the expiry of API keys", func(ctx context.Context, tx db.Tx) error {
+				if err := tx.LockAccount(ctx, id); err != nil {
+					return err
+				}
+				return recordExpiry(ctx, tx, ids, k.expiredBy())
+			})
+			if ctx.Err() != nil {
+				return errors.Join(errs...) // The next call continues.
+			}
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// expiredBy returns the time by whose expiry a key is refused on all instances, although keys
+// expire by the clock of the database.
+func (k *Keys) expiredBy() time.Time { return k.db.Now().Add(-db.MaxClockSkew) }
+
+// expiryDue returns the keys about whose expiry an activity is due, each once.
+func (k *Keys) expiryDue(ctx context.Context) (due []Key, err error) {
+	ctx, cancel := context.WithTimeout(ctx, k.db.Timeout)
+	defer cancel()
+	now := k.db.Now()
+	// The index has the keys of each state apart, by their expiry.
+	for _, query := range []*bun.SelectQuery{
+		k.db.NewSelect().Where("api_key.expiry_recorded = ? AND api_key.expires_at <= ?", ExpiryAnnounced, k.expiredBy()),
+		k.db.NewSelect().Where("api_key.expiry_recorded = ? AND api_key.expires_at <= ?", ExpiryUnrecorded, now.Add(FirstWarning)).
+			Where("(api_key.expires_at <= ? OR api_key.lifetime > ? OR api_key.lifetime > ? AND api_key.expires_at <= ?)",
+				k.expiredBy(), FirstWarning, LastWarning, now.Add(LastWarning)),
+	} {
+		var found []Key
+		err := query.Model(&found).Column("id", "account_id", "expires_at").Where("api_key.revoked_at IS NULL AND api_key.expiry_recorded < 2").
+			OrderExpr("api_key.expires_at, api_key.id").Limit(expiryBatch).Scan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		due = append(due, found...)
+	}
+	slices.SortFunc(due, func(a, b Key) int { return cmp.Or(a.ExpiresAt.Compare(*b.ExpiresAt), value.CompareIDs(a.ID, b.ID)) })
+	return due[:min(len(due), expiryBatch)], nil
+}
+
+// recordExpiry records what is due about keys of an account. Another instance may have done so.
+func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID, expiredBy time.Time) error {
+	for _, id := range ids {
+		var key Key
+		query := tx.NewSelect().Model(&key).Column("id", "account_id", "label", "expires_at", "expiry_recorded").
+			Where("api_key.id = ? AND api_key.revoked_at IS NULL AND api_key.expires_at IS NOT NULL", id)
+		if err := tx.DB.Locked(query, "UPDATE").Scan(ctx); err != nil {
+			if err := value.NoRows(err, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		action, state := record.ActionKeyExpiring, ExpiryAnnounced
+		if !key.ExpiresAt.After(expiredBy) {
+			action, state = record.ActionKeyExpired, ExpiryRecorded
+		}
+		if key.ExpiryRecorded >= state || state == ExpiryAnnounced && key.ExpiresAt.After(tx.Now().Add(FirstWarning)) {
+			continue
+		}
+		key.ExpiryRecorded = state
+		if err := tx.Update(ctx, &key, "expiry_recorded"); err != nil {
+			return err
+		}
+		err := record.Add(ctx, tx, record.System, record.Activity{
+			AccountID: key.AccountID, Action: action, SubjectID: &key.ID, Label: key.Label, Detail: expiryText(key.ExpiresAt),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

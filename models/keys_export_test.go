@@ -1,4 +1,0 @@
-package models
-
-// WaitingRefusals is the number of refused requests that wait for a flush.
-func (k *Keys) WaitingRefusals() int { return k.refusals.all }

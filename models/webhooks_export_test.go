@@ -1,4 +1,0 @@
-package models
-
-// MaxPassedOver is the number of deliveries that a claim passes over.
-const MaxPassedOver = maxPassedOver
