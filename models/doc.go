@@ -1,5 +1,5 @@
-// Package models is the domain of the portal and its store: accounts, users, agents, API keys,
-// sessions and the activity log.
+// Package models is the roof over the subjects of the portal: it opens the database, wires the
+// service of each subject, and runs their background work.
 //
 // The portal and the JSON API share one [Store] over one database, SQLite or PostgreSQL. After the
 // portal has revoked a key, the API refuses it from the next request, on every instance. The
@@ -9,15 +9,15 @@
 // constructor returns the value once, and the database holds its hash. Methods on customer data
 // take the account's id, except the few for operators.
 //
-// Store has a service for each subject, such as Keys and Sessions. Its exported methods open
-// transactions, with [db.DB.InTx]. Functions that services share take the [db.Tx]. A service never calls
-// another service's exported method in a transaction. Only wrong passwords and ended calls have
-// transactions of their own, so that they stay recorded if the rest fails.
+// Each subject is a package, and uses only those before it in this list: value (errors, ids, texts,
+// limits), internal/db (transactions, clock, locks; the only one that knows the dialect), record
+// (what happened and what follows from it), people, calls, keys, agents, webhooks, outbox, erasure.
+// In each, singular files are what a thing is, and plural ones what is done with it.
 //
-// A file uses files of its own floor or below: store and purge above the services (plural: what is
-// done with things), above record and mail_queue (what follows from an action), above tx and spans
-// (the database, SQLite or PostgreSQL), above the rows (singular: what a thing is and its rules),
-// above errors, limits, id, text, address, page and last_seen.
+// An exported method of a service opens a transaction. Functions that services share take the
+// transaction. A service never calls another service's exported method in a transaction. Only wrong
+// passwords and ended calls have transactions of their own, so that they stay recorded if the rest
+// fails.
 //
 // Methods do not set a deadline unless their comment says so. Callers use a context with [Timeout].
 // If the deadline passes or the database does not answer, the error is [value.ErrUnavailable].

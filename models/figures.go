@@ -2,11 +2,12 @@ package models
 
 import (
 	"context"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 // Figures are sizes and ages, for metrics. To count the keys, the database reads their table.

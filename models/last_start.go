@@ -2,9 +2,10 @@ package models
 
 import (
 	"context"
-	"portal/models/value"
 
 	"github.com/uptrace/bun"
+
+	"portal/models/value"
 )
 
 // lastStart is what commands need to know of the instance that started last.

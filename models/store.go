@@ -225,8 +225,8 @@ func newStore(db *db.DB, m shared, o Options) *Store {
 	return s
 }
 
-// WithQueryHook returns a copy of the store whose statements the hook sees. It shares the memory and
-// the background work of s. Only tests need it.
+// WithQueryHook returns a copy of the store whose statements the hook sees. It shares the memory
+// and the background work of s. Only tests need it.
 func (s *Store) WithQueryHook(hook bun.QueryHook) *Store {
 	db := *s.db
 	db.DB, db.API = db.WithQueryHook(hook), db.API.WithQueryHook(hook)

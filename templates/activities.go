@@ -72,7 +72,8 @@ type ActivityFilter struct {
 	FromOffset, UntilOffset string // of the days from UTC, in minutes; empty: UTC
 }
 
-// Groups returns the options of the kind. It leaves out what cannot happen here, unless it is chosen.
+// Groups returns the options of the kind. It leaves out what cannot happen here, unless it is
+// chosen.
 func (f ActivityFilter) Groups() (groups []ActionGroup) {
 	offered := func(needs Feature, id string) bool {
 		return needs == "" || id == f.Kind || slices.Contains(f.Features, needs)

@@ -40,7 +40,8 @@ const (
 )
 
 // readLeaks returns a body of any type. After using the body, the caller must call release. The
-// error is a 415 for a content coding, a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
+// error is a 415 for a content coding, a 413, a 400 for an incomplete body, or a 503 if too many
+// bodies are in memory.
 func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), err error) {
 	if err := middleware.CheckCoding(c); err != nil {
 		return nil, func() {}, err

@@ -145,7 +145,8 @@ func (a answer) followsDescription(r *http.Request) {
 	a.t.Helper()
 	// The scanners describe the responses to their reports, and LiveKit those to its webhooks.
 	succeeds := strings.HasPrefix(r.URL.Path, "/leaks/") && a.status < http.StatusBadRequest || r.URL.Path == "/livekit/webhook" ||
-		// Described in words: beside JSON, generated clients would have no type for a report.
+		// Described in words: beside JSON, generated clients would have no type for a
+		// report.
 		a.header.Get("Content-Type") == "application/x-ndjson"
 	if err := validate(a.t, r.Method, r.URL.Path, a.status, a.header, string(a.body)); err != nil && !succeeds {
 		a.t.Errorf("%s %s: not as described: %v", r.Method, r.URL.Path, err)

@@ -33,7 +33,8 @@ const (
 )
 
 // readBody returns the body of a request with the Content-Type mediaType, with any parameters, or
-// else a 415 for another type or a content coding, a 413 for a body over maxBody, or a 400 for a truncated body.
+// else a 415 for another type or a content coding, a 413 for a body over maxBody, or a 400 for a
+// truncated body.
 func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 	types := c.Request.Header.Values("Content-Type")
 	if len(types) != 1 {

@@ -161,8 +161,8 @@ func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	return m.Store.Outbox.Sent(finishing, queued)
 }
 
-// believes reports whether the server, which has refused a recipient's mailbox, is right about it. A
-// server that refuses several in a row is probably wrong about all.
+// believes reports whether the server, which has refused a recipient's mailbox, is right about it.
+// A server that refuses several in a row is probably wrong about all.
 func (m *Mailer) believes(recipient string) bool {
 	if !slices.Contains(m.refused, recipient) {
 		if len(m.refused) == maxRefused {

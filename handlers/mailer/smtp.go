@@ -204,8 +204,8 @@ func send(client *smtp.Client, message *gomail.Msg) error {
 	if err != nil {
 		return &deliveryError{stage: "recipient", cause: err}
 	}
-	// The client asks for SMTPUTF8 wherever it is offered, and a server bounces such a mail if the
-	// next one does not offer it.
+	// The client asks for SMTPUTF8 wherever it is offered, and a server bounces such a mail if
+	// the next one does not offer it.
 	client.SkipSMTPUTF8(!strings.ContainsFunc(sender+strings.Join(recipients, ""), func(r rune) bool { return r > unicode.MaxASCII }))
 	if err := client.Mail(sender); err != nil {
 		return &deliveryError{stage: "sender", cause: err} // an operator can correct PORTAL_MAIL_FROM
@@ -341,8 +341,8 @@ func (s Server) offered(client *smtp.Client) ([]string, error) {
 	return offered, nil
 }
 
-// signIn signs in by a mechanism. If the server refuses, the error is a [textproto.Error]. Unlike the
-// method of the client, it does not end the connection then.
+// signIn signs in by a mechanism. If the server refuses, the error is a [textproto.Error]. Unlike
+// the method of the client, it does not end the connection then.
 func (t target) signIn(client *smtp.Client, mechanism string) error {
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	lines := []string{"AUTH PLAIN " + encode("\x00"+t.user+"\x00"+t.password)}

@@ -97,8 +97,9 @@ func (s *site) readExport(c *gin.Context, f func() error) (err error) {
 // unsafeInFileNames matches what an operating system may refuse in the name of a file.
 var unsafeInFileNames = regexp.MustCompile(`[\pC\\/:*?"<>|]+`)
 
-// startCSV sends the header of a CSV file about a subject and returns the file's first line. The line
-// begins with a byte order mark, because spreadsheets take a file without it for another encoding.
+// startCSV sends the header of a CSV file about a subject and returns the file's first line. The
+// line begins with a byte order mark, because spreadsheets take a file without it for another
+// encoding.
 func (s *site) startCSV(c *gin.Context, subject string, columns []string) (line string) {
 	name := fmt.Sprintf("%s-%s.csv", unsafeInFileNames.ReplaceAllString(subject, "-"), s.Now().UTC().Format(time.DateOnly))
 	c.Header("Cache-Control", "no-store")

@@ -50,8 +50,8 @@ func (p *peoplePages) showInvitation(c *gin.Context, invitation people.Invitatio
 	return p.reply(c, response)
 }
 
-// fragment returns what HTMX gets in place of a page: the rest of the page too if the form came from
-// the page that asks for the password.
+// fragment returns what HTMX gets in place of a page: the rest of the page too if the form came
+// from the page that asks for the password.
 func (p *peoplePages) fragment(c *gin.Context, page templates.PeoplePage, part templates.Fragment) templates.Fragment {
 	if reauthenticated(c) {
 		return templates.PeopleMain{PeoplePage: page, OperatorNotice: p.Notice}

@@ -96,8 +96,8 @@ func refusedBecause(cause error) error {
 }
 
 // ignoreBackup makes the flags of an answer agree with those of its credential, which may be nil.
-// They say whether the passkey is copied to other devices, which the portal does not use. The library
-// refuses a change of them, but password managers change them.
+// They say whether the passkey is copied to other devices, which the portal does not use. The
+// library refuses a change of them, but password managers change them.
 func ignoreBackup(credential *webauthn.Credential, flags *protocol.AuthenticatorFlags) {
 	if !flags.HasBackupEligible() {
 		*flags &^= protocol.FlagBackupState

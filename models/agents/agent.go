@@ -18,6 +18,7 @@ type Agent struct {
 	PausedAt  *time.Time // if set, the agent is refused like one that was removed
 }
 
+// EntryID returns the id of the row, for pages of a list.
 func (a Agent) EntryID() uuid.UUID { return a.ID }
 
 // NewAgent is the input of [Agents.Create].

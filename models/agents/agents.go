@@ -1,3 +1,4 @@
+// Package agents has the voice agents of accounts, and when keys last used them.
 package agents
 
 import (
@@ -5,16 +6,17 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/keys"
-	"portal/models/people"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/keys"
+	"portal/models/people"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // Agents are the voice agents of accounts.
@@ -27,9 +29,9 @@ type Agents struct {
 func New(db *db.DB, uses *db.LastSeenBuffer) *Agents { return &Agents{db: db, uses: uses} }
 
 // Create creates an agent and records the activity. If the same form is submitted again with the
-// same name, it returns the agent of the first submission, or [value.ErrAgentRemoved] if that agent was
-// removed. The error may also be an [*value.InvalidError] for the field "name", [value.ErrAgentIDTaken] or
-// [value.ErrAgentLimit].
+// same name, it returns the agent of the first submission, or [value.ErrAgentRemoved] if that agent
+// was removed. The error may also be an [*value.InvalidError] for the field "name",
+// [value.ErrAgentIDTaken] or [value.ErrAgentLimit].
 func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, actor record.Actor) (Agent, error) {
 	name, err := value.CleanName("name", "Name", n.Name)
 	if err != nil {
@@ -82,8 +84,9 @@ func insertAgent(ctx context.Context, tx db.Tx, agent Agent, actor record.Actor)
 
 // Put creates the agent with this id in the account, or renames it, pauses or resumes it unless
 // paused is nil, and records what changes. It is for operators, and reports whether it has created
-// the agent. The error may be an [*value.InvalidError] for the field "name", [value.ErrAccountNotFound],
-// [value.ErrAgentIDTaken] if the id is another account's, or [value.ErrAgentLimit].
+// the agent. The error may be an [*value.InvalidError] for the field "name",
+// [value.ErrAccountNotFound], [value.ErrAgentIDTaken] if the id is another account's, or
+// [value.ErrAgentLimit].
 func (a *Agents) Put(
 	ctx context.Context, accountID, id uuid.UUID, name string, paused *bool, actor record.Actor,
 ) (agent Agent, created bool, err error) {
@@ -259,7 +262,8 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor reco
 }
 
 // Used notes in memory that a key of the account used an agent: requested a widget token for it, or
-// was authorized for it. The caller must have checked with [keys.API.CheckAgent] that the agent exists.
+// was authorized for it. The caller must have checked with [keys.API.CheckAgent] that the agent
+// exists.
 func (a *Agents) Used(accountID, agentID, keyID uuid.UUID) {
 	a.uses.Set(db.SeenID{ID: agentID, KeyID: keyID}, db.LastSeen{Owner: accountID, At: a.db.Now()})
 }

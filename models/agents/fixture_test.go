@@ -20,7 +20,6 @@ var (
 	checkError   = modelstest.CheckError
 	checkErrors  = modelstest.CheckErrors
 	checkInvalid = modelstest.CheckInvalid
-	form         = modelstest.Form
 	newID        = value.NewID
 )
 

@@ -2,13 +2,14 @@ package calls
 
 import (
 	"context"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 // callAccess is what decides whether calls may go on, as it is now.

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +12,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"golang.org/x/sync/errgroup"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 const (

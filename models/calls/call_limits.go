@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // limitNotice is the fact that the owners know how much of a month's minutes is used.

@@ -1,3 +1,5 @@
+// Package calls has the calls of agents: their log, their limits, and the rounds that compare them
+// with LiveKit and end those whose key no longer allows them.
 package calls
 
 import (
@@ -33,6 +35,7 @@ type Calls struct {
 	failures atomic.Uint64 // rounds that failed
 }
 
+// New returns the service. Without a server, it is not enabled.
 func New(db *db.DB, server *livekit.Server) *Calls {
 	return &Calls{db: db, liveKit: server, wake: make(chan struct{}, 1)}
 }

@@ -49,8 +49,8 @@ func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) *livekitserver
 	return modelstest.Value(f.server.Join(t.Context(), agentID, keyID))(t)
 }
 
-// openReported opens a call and reports its start as LiveKit does for a modelstest.Browser, because a list
-// counts a visitor only after seconds.
+// openReported opens a call and reports its start as LiveKit does for a modelstest.Browser, because
+// a list counts a visitor only after seconds.
 func (f callFixture) openReported(t *testing.T, agent agents.Agent, key keys.Key) *livekitserver.Call {
 	t.Helper()
 	call := f.open(t, agent.ID, key.ID)
@@ -380,9 +380,9 @@ func TestOnlyWithdrawnAccessListsRooms(t *testing.T) {
 			return l.server.Requests()
 		}
 		before := idle()
-		c := l.fixture.Customer(t)
-		key, _ := l.fixture.Key(t, c)
-		agent := l.fixture.Agent(t, c)
+		c := l.Customer(t)
+		key, _ := l.Key(t, c)
+		agent := l.Agent(t, c)
 		if ran := modelstest.Value(l.Calls.RunRound(ctx, false))(t); ran || l.server.Requests() != before {
 			t.Errorf("%d lists because of something new", l.server.Requests()-before)
 		}
@@ -469,7 +469,7 @@ func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 // One instance at a time has a round. Each call is in one activity.
 func TestInstancesShareRounds(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
-		f.fixture.Open(t, models.Options{LiveKit: f.server.Portal(), Now: time.Now})
+		f.Open(t, models.Options{LiveKit: f.server.Portal(), Now: time.Now})
 		c := f.Customer(t)
 		agent := f.Agent(t, c)
 		var keys []keys.Key

@@ -1,15 +1,11 @@
+// Package erasure deletes data: that of accounts and users for good, and rows that have expired.
+// Its table of columns says for each column what an erasure does with it.
 package erasure
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"portal/models/agents"
-	"portal/models/internal/db"
-	"portal/models/keys"
-	"portal/models/people"
-	"portal/models/record"
-	"portal/models/value"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +15,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/agents"
+	"portal/models/internal/db"
+	"portal/models/keys"
+	"portal/models/people"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // Erasures delete the data of accounts and users for good. Each begins in one transaction, after
@@ -32,6 +35,7 @@ type Erasures struct {
 	busy        chan struct{} // has an element while a caller of Finish is at work
 }
 
+// New returns the service. sessionIdle is the idle limit of a session, for the purge.
 func New(db *db.DB, people *people.People, sessionIdle time.Duration) *Erasures {
 	return &Erasures{db: db, people: people, sessionIdle: sessionIdle, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 }

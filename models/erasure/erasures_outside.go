@@ -3,16 +3,17 @@ package erasure
 import (
 	"context"
 	"net/url"
-	"portal/models/internal/db"
-	"portal/models/keys"
-	"portal/models/record"
-	"portal/models/value"
-	"portal/models/webhooks"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/keys"
+	"portal/models/record"
+	"portal/models/value"
+	"portal/models/webhooks"
 )
 
 // What outsiders have sent can have a person's email and address too: the reasons of exchanges, the

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
 	"portal/models/calls"
 	"portal/models/internal/db"
 	"portal/models/keys"
@@ -12,9 +16,6 @@ import (
 	"portal/models/record"
 	"portal/models/value"
 	"portal/models/webhooks"
-	"time"
-
-	"github.com/uptrace/bun"
 )
 
 const (

@@ -32,8 +32,10 @@ func (k *Keys) NewAPI(authenticator *authn.Authenticator) *API {
 	return &API{db: k.db, authn: authenticator, usage: k.usage, refusals: k.refusals}
 }
 
+// Stats returns the state of the authenticator.
 func (a *API) Stats() authn.Stats { return a.authn.Stats() }
 
+// Close ends the connections of the authenticator.
 func (a *API) Close() error { return a.authn.Close() }
 
 // Principal is the account and the key of an authenticated API request.
@@ -85,12 +87,12 @@ func (p Principal) Waited() time.Duration { return p.waited }
 // source. Because the result reflects the database at a moment after the call began, a key is
 // refused as soon as its revocation is confirmed.
 //
-// It returns [value.ErrKeyMissingPrefix] or [value.ErrKeyMalformed] without using the database, and otherwise
-// [value.ErrKeyUnknown], [value.ErrKeyRevoked], a [*value.KeyExpiredError], [value.ErrAccountDisabled] or [value.ErrUnavailable].
-// With an error the principal has at most the account, the id and the expiry of the refused key.
-// All of this takes at most
-// [Timeout]. Then the caller must check the address of the client with [Principal.AllowsAddress],
-// and count its refusals with [API.CountRefusal].
+// It returns [value.ErrKeyMissingPrefix] or [value.ErrKeyMalformed] without using the database, and
+// otherwise [value.ErrKeyUnknown], [value.ErrKeyRevoked], a [*value.KeyExpiredError],
+// [value.ErrAccountDisabled] or [value.ErrUnavailable]. With an error the principal has at most the
+// account, the id and the expiry of the refused key. All of this takes at most [Timeout]. Then the
+// caller must check the address of the client with [Principal.AllowsAddress], and count its
+// refusals with [API.CountRefusal].
 func (a *API) Authenticate(ctx context.Context, key string, from Source) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
@@ -143,8 +145,8 @@ func (a *API) CountRefusal(p Principal) {
 }
 
 // AuthenticateAccess is [API.Authenticate] for the access token, with these verified claims, of a
-// key without a secret. It also returns [value.ErrTrustChanged] if the key's trust rule was saved since
-// the token was issued.
+// key without a secret. It also returns [value.ErrTrustChanged] if the key's trust rule was saved
+// since the token was issued.
 func (a *API) AuthenticateAccess(ctx context.Context, claims widget.AccessClaims, from Source) (Principal, error) {
 	found, caller, err := a.lookUpAccess(ctx, claims)
 	if found.ID == uuid.Nil {
@@ -197,9 +199,9 @@ func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (aut
 // [API.Authenticate] it asks the database, but it does not count the request as a use of the key.
 // [API.CheckAgent] checks the token's agent.
 //
-// It returns [value.ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise a
-// [*value.KeyExpiredError], [widget.ErrInvalid], [value.ErrAccountDisabled] or [value.ErrUnavailable], all within
-// [Timeout].
+// It returns [value.ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise
+// a [*value.KeyExpiredError], [widget.ErrInvalid], [value.ErrAccountDisabled] or
+// [value.ErrUnavailable], all within [Timeout].
 func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
 	if claims.KeyID == uuid.Nil {
 		return Principal{}, widget.ErrInvalid
@@ -227,9 +229,10 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 }
 
 // CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. If
-// the account has no such agent, it returns [value.ErrAgentNotFound], and otherwise [value.ErrAgentPaused],
-// [value.ErrAgentNotAllowed] or [value.ErrUnavailable]. The result was true at some moment between the start of
-// Authenticate and the end of CheckAgent, which together take at most [Timeout].
+// the account has no such agent, it returns [value.ErrAgentNotFound], and otherwise
+// [value.ErrAgentPaused], [value.ErrAgentNotAllowed] or [value.ErrUnavailable]. The result was true
+// at some moment between the start of Authenticate and the end of CheckAgent, which together take
+// at most [Timeout].
 func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	if err := a.findAgent(ctx, p, agentID); err != nil {
 		return err
@@ -244,9 +247,9 @@ func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) er
 // checks.
 func (p Principal) CallsLimited() bool { return p.limits != nil && p.limits.Calls }
 
-// CheckCalls returns a [*calls.LimitError] if the principal's key or account has as many calls as it may
-// have at a time, or has used up its minutes of the month. It returns nil while the calls are
-// unknown, because LiveKit does not answer. The error may also be [value.ErrUnavailable].
+// CheckCalls returns a [*calls.LimitError] if the principal's key or account has as many calls as
+// it may have at a time, or has used up its minutes of the month. It returns nil while the calls
+// are unknown, because LiveKit does not answer. The error may also be [value.ErrUnavailable].
 func (a *API) CheckCalls(ctx context.Context, p Principal) error {
 	ctx, cancel := context.WithTimeout(ctx, a.db.Timeout-p.waited)
 	defer cancel()
@@ -288,8 +291,8 @@ func (a *API) Key(ctx context.Context, p Principal) (key Key, used calls.Used, e
 	return key, used, value.Failed("read the calls of an API key", err)
 }
 
-// Ready returns [value.ErrUnavailable] unless the database answers all that a token request asks: about
-// the key, and about the agent, which uses another connection. So an instance that is asked
+// Ready returns [value.ErrUnavailable] unless the database answers all that a token request asks:
+// about the key, and about the agent, which uses another connection. So an instance that is asked
 // regularly keeps both connections.
 func (a *API) Ready(ctx context.Context) error {
 	// No key has this hash, so the lookup reads the database.

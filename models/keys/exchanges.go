@@ -3,12 +3,13 @@ package keys
 import (
 	"context"
 	"crypto/sha256"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 // Exchanges returns the last exchanges of one of the account's keys, at most [MaxExchanges], the

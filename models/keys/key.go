@@ -101,6 +101,7 @@ const (
 // OnlyReports reports whether the key only reads reports.
 func (k Key) OnlyReports() bool { return k.Access == AccessReports }
 
+// EntryID returns the id of the row, for pages of a list.
 func (k Key) EntryID() uuid.UUID { return k.ID }
 
 // Restrictions are what a key cannot do. The zero value means no restrictions.
@@ -161,7 +162,8 @@ func CheckNote(note string) error {
 	return err
 }
 
-// CheckLabel returns an [*value.InvalidError] for the field "label" unless a key can have this label.
+// CheckLabel returns an [*value.InvalidError] for the field "label" unless a key can have this
+// label.
 func CheckLabel(label string) error {
 	_, err := value.CleanName("label", "Label", label)
 	return err

@@ -2,12 +2,13 @@ package keys
 
 import (
 	"context"
-	"portal/models/value"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/value"
 )
 
 // KeyDaysKept is how far back a report of usage goes.

@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // KeyExpiry says which activities about the expiry of a key are recorded.
@@ -25,10 +26,12 @@ const (
 )
 
 const (
-	// Owners get mails firstWarning and lastWarning before a key expires, unless its lifetime
-	// is not longer: the person who sets such an expiry knows it.
+	// FirstWarning and LastWarning are how long before its end owners get mails about a key a
+	// key expires, unless its lifetime is not longer: the person who sets such an expiry knows
+	// it.
 	FirstWarning = 7 * value.Day
-	LastWarning  = value.Day
+	// LastWarning is the time of the second mail.
+	LastWarning = value.Day
 	// WarningInterval is the time between two looks for keys that expire.
 	WarningInterval = time.Minute
 )

@@ -1,11 +1,12 @@
 package keys
 
 import (
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/value"
 )
 
 const (

@@ -2,14 +2,15 @@ package keys
 
 import (
 	"context"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 const (

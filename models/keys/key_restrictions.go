@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +12,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // Restrict gives one of the account's active keys other restrictions and another note, and records
@@ -22,12 +23,12 @@ import (
 // refuses what the key cannot do any more.
 //
 // The change was made from a version of the key, see [Key.RestrictionsVersion]; "" is any version.
-// If the key has another version and differs from the change, the error is [value.ErrKeyRestricted] with
-// the unchanged key.
+// If the key has another version and differs from the change, the error is [value.ErrKeyRestricted]
+// with the unchanged key.
 //
-// The error may also be an [*value.InvalidError] for the field "expires", "agents", "networks" or "note",
-// those of [value.CheckLimits], or several joined, [value.ErrKeyNotFound], or [value.ErrKeyAlreadyRevoked] with the
-// unchanged key.
+// The error may also be an [*value.InvalidError] for the field "expires", "agents", "networks" or
+// "note", those of [value.CheckLimits], or several joined, [value.ErrKeyNotFound], or
+// [value.ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, version string, r Restrictions, note string, actor record.Actor) (Key, error) {
 	note, invalidNote := value.CleanNote("note", "Note", note)
 	return db.InTx(ctx, k.db, "restrict API key", func(ctx context.Context, tx db.Tx) (Key, error) {
@@ -137,8 +138,8 @@ func (k *Keys) setExpiry(ctx context.Context, tx db.Tx, key *Key, expiresAt *tim
 	return nil
 }
 
-// checkKeyAgents returns an [*value.InvalidError] unless these are 1 to 100 agents of the account, or
-// nil.
+// checkKeyAgents returns an [*value.InvalidError] unless these are 1 to 100 agents of the account,
+// or nil.
 func checkKeyAgents(ctx context.Context, tx db.Tx, accountID uuid.UUID, agents []uuid.UUID) error {
 	switch {
 	case agents == nil:

@@ -4,8 +4,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"hash/crc32"
-	"portal/models/value"
 	"strings"
+
+	"portal/models/value"
 )
 
 // keyAlphabet has the characters of a key, in the order of their values in its checksum.
@@ -38,8 +39,8 @@ func newKeySecret() string {
 	}
 }
 
-// checkKeySecret returns [value.ErrKeyMissingPrefix] or [value.ErrKeyMalformed] if the text is not well-formed,
-// without using the database.
+// checkKeySecret returns [value.ErrKeyMissingPrefix] or [value.ErrKeyMalformed] if the text is not
+// well-formed, without using the database.
 func checkKeySecret(key string) error {
 	if !strings.HasPrefix(key, value.KeyPrefix) {
 		return value.ErrKeyMissingPrefix

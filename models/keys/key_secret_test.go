@@ -3,12 +3,13 @@ package keys
 import (
 	"errors"
 	"math"
-	"portal/models/value"
 	"regexp"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"portal/models/value"
 )
 
 // The checksums come from Python's zlib.crc32.

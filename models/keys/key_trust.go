@@ -19,11 +19,11 @@ import (
 // access tokens from before.
 //
 // The rule was made from the one with this TrustVersion of the key; "" is any. If the key has
-// another one by now, the error is [value.ErrTrustChanged] with the unchanged key, or nil if its rule is
-// equal to the new one.
+// another one by now, the error is [value.ErrTrustChanged] with the unchanged key, or nil if its
+// rule is equal to the new one.
 //
-// The error may also be those of [Keys.CheckTrust], [value.ErrKeyNotFound], also for a key with a secret,
-// or [value.ErrKeyAlreadyRevoked] with the unchanged key.
+// The error may also be those of [Keys.CheckTrust], [value.ErrKeyNotFound], also for a key with a
+// secret, or [value.ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor record.Actor) (Key, error) {
 	rule, invalid := k.CheckTrust(rule)
 	return db.InTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx db.Tx) (Key, error) {

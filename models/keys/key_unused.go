@@ -3,15 +3,16 @@ package keys
 import (
 	"context"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/people"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/people"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 const (

@@ -1,3 +1,6 @@
+// Package keys has the API keys of accounts: generation, restrictions, rotation, revocation, usage,
+// refused requests, reported leaks, trust in workload identities, and the authentication of
+// requests.
 package keys
 
 import (
@@ -34,6 +37,7 @@ type KeyOptions struct {
 	Issuers        workload.Issuers // whose public keys are fetched
 }
 
+// New returns the service, which adds uses of keys to the recorder.
 func New(db *db.DB, recorder *usage.Recorder, o KeyOptions) *Keys {
 	return &Keys{
 		db: db, usage: recorder, refusals: newKeyRefusals(db),
@@ -80,7 +84,8 @@ func (k *Keys) FindAsOperator(ctx context.Context, id uuid.UUID) (Key, error) {
 }
 
 // FindBySecret returns the key, of any account, with this secret, for operators who hold a leaked
-// key. The error may be [value.ErrKeyMissingPrefix], [value.ErrKeyMalformed] or [value.ErrKeyNotFound].
+// key. The error may be [value.ErrKeyMissingPrefix], [value.ErrKeyMalformed] or
+// [value.ErrKeyNotFound].
 func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 	if err := checkKeySecret(secret); err != nil {
 		return Key{}, err
@@ -197,8 +202,8 @@ func (k *Keys) MaxLifetime() time.Duration { return k.maxLifetime }
 
 // Revoke revokes one of the account's keys for a reason of at most 500 characters, which may be
 // empty, and records the activity. After it returns, no instance accepts the key. If the key was
-// revoked before or has expired, it returns the unchanged key with [value.ErrKeyAlreadyRevoked]. The
-// error may also be an [*value.InvalidError] for the field "reason", [value.ErrKeyNotFound], or
+// revoked before or has expired, it returns the unchanged key with [value.ErrKeyAlreadyRevoked].
+// The error may also be an [*value.InvalidError] for the field "reason", [value.ErrKeyNotFound], or
 // [value.ErrUnavailable], after which the outcome is unknown.
 func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason string, actor record.Actor) (Key, error) {
 	reason, err := value.CleanNote("reason", "Reason", reason)
@@ -211,7 +216,8 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason strin
 }
 
 // RevokeAll revokes several keys of the account as [Keys.Revoke] does, all or none. It returns
-// those that were active. The order of ids does not matter. At most [value.MaxActiveKeys] are revoked.
+// those that were active. The order of ids does not matter. At most [value.MaxActiveKeys] are
+// revoked.
 func (k *Keys) RevokeAll(ctx context.Context, accountID uuid.UUID, ids []uuid.UUID, reason string, actor record.Actor) ([]Key, error) {
 	reason, err := value.CleanNote("reason", "Reason", reason)
 	if err != nil {
@@ -249,8 +255,8 @@ func (k *Keys) revoke(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, re
 }
 
 // Rename gives one of the account's active keys another label, records the activity and returns the
-// changed key. The error may be an [*value.InvalidError] for the field "label", [value.ErrKeyNotFound] or
-// [value.ErrKeyAlreadyRevoked] with the unchanged key.
+// changed key. The error may be an [*value.InvalidError] for the field "label",
+// [value.ErrKeyNotFound] or [value.ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string, actor record.Actor) (Key, error) {
 	label, err := value.CleanName("label", "Label", label)
 	if err != nil {
@@ -280,8 +286,9 @@ func renameKey(ctx context.Context, tx db.Tx, key Key, label string, actor recor
 	})
 }
 
-// FindDurable returns one of the account's keys, or [value.ErrKeyNotFound], in a state that no failover
-// can undo. A plain read may show a revocation that a synchronous standby does not have yet.
+// FindDurable returns one of the account's keys, or [value.ErrKeyNotFound], in a state that no
+// failover can undo. A plain read may show a revocation that a synchronous standby does not have
+// yet.
 func (k *Keys) FindDurable(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return db.InTx(ctx, k.db, "find API key", func(ctx context.Context, tx db.Tx) (Key, error) {
 		if err := tx.LockAccountsTable(ctx, accountID); err != nil {
@@ -291,8 +298,8 @@ func (k *Keys) FindDurable(ctx context.Context, accountID, id uuid.UUID) (Key, e
 	})
 }
 
-// lockActive locks one of the account's active keys and returns it, or [value.ErrKeyNotFound]. If the key
-// is revoked or has expired, lockActive returns it with [value.ErrKeyAlreadyRevoked].
+// lockActive locks one of the account's active keys and returns it, or [value.ErrKeyNotFound]. If
+// the key is revoked or has expired, lockActive returns it with [value.ErrKeyAlreadyRevoked].
 func (k *Keys) lockActive(ctx context.Context, tx db.Tx, accountID, id uuid.UUID) (Key, error) {
 	if err := tx.LockAccountsTable(ctx, accountID); err != nil {
 		return Key{}, err

@@ -2,10 +2,11 @@ package keys
 
 import (
 	"encoding/hex"
-	"portal/models/value"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"portal/models/value"
 )
 
 // LeakedText is a reported text, which may be an API key, and holds only its hash.

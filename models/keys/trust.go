@@ -35,8 +35,8 @@ const (
 	UsedTokenSlack = time.Hour
 )
 
-// trust gives a key a trust rule, and the version of a new one. The error joins an [*value.InvalidError]
-// for each mistake.
+// trust gives a key a trust rule, and the version of a new one. The error joins an
+// [*value.InvalidError] for each mistake.
 func (k *Keys) trust(key *Key, rule workload.Rule) error {
 	rule, err := k.CheckTrust(rule)
 	version := uuid.New()
@@ -44,8 +44,8 @@ func (k *Keys) trust(key *Key, rule workload.Rule) error {
 	return err
 }
 
-// CheckTrust returns a trust rule in its one form. The error joins an [*value.InvalidError] for each
-// mistake, whose field is "trust." and that of a [workload.Problem].
+// CheckTrust returns a trust rule in its one form. The error joins an [*value.InvalidError] for
+// each mistake, whose field is "trust." and that of a [workload.Problem].
 func (k *Keys) CheckTrust(rule workload.Rule) (workload.Rule, error) {
 	rule, problems := rule.Clean(k.issuers)
 	var errs []error

@@ -1,7 +1,6 @@
 package keys_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -10,13 +9,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"portal/models"
 	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
-	"portal/models/value"
 )
 
 // lastUse returns the stored time of the key's last use, or nil.
@@ -114,15 +111,15 @@ func TestUsageIsCountedByHourAndDay(t *testing.T) {
 			modelstest.Refuse(t, s, secret, 1)
 			modelstest.Use(t, s, otherSecret, 1)
 		})
-		wantHours := []modelstest.Period{{hour(14, 15), 5, 0}, {hour(14, 16), 4, 0}, {hour(14, 23), 1, 0}, {hour(15, 0), 5, 7}}
+		wantHours := []modelstest.Period{{Start: hour(14, 15), Requests: 5, Refusals: 0}, {Start: hour(14, 16), Requests: 4, Refusals: 0}, {Start: hour(14, 23), Requests: 1, Refusals: 0}, {Start: hour(15, 0), Requests: 5, Refusals: 7}}
 		if hours := f.Hours(t, key); !slices.Equal(hours, wantHours) {
 			t.Errorf("hours %v, want %v", hours, wantHours)
 		}
-		wantDays := []modelstest.Period{{hour(14, 0), 10, 0}, {hour(15, 0), 5, 7}}
+		wantDays := []modelstest.Period{{Start: hour(14, 0), Requests: 10, Refusals: 0}, {Start: hour(15, 0), Requests: 5, Refusals: 7}}
 		if days := f.Days(t, key); !slices.Equal(days, wantDays) {
 			t.Errorf("days %v, want %v", days, wantDays)
 		}
-		wantOther := []modelstest.Period{{hour(14, 0), 1, 0}, {hour(15, 0), 1, 0}}
+		wantOther := []modelstest.Period{{Start: hour(14, 0), Requests: 1, Refusals: 0}, {Start: hour(15, 0), Requests: 1, Refusals: 0}}
 		if days := f.Days(t, other); !slices.Equal(days, wantOther) {
 			t.Errorf("the other key's days %v, want %v", days, wantOther)
 		}
@@ -267,29 +264,6 @@ func TestOldRowsArePurged(t *testing.T) {
 func randomHash() []byte {
 	a, b := uuid.New(), uuid.New()
 	return append(a[:], b[:]...)
-}
-
-// The first purge is soon after the start, and it deletes everything that a week away has left.
-func TestPurgeCatchesUpAfterTheStart(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		old := f.Clock.Now().Add(-9 * value.Day)
-		rows := make([]struct {
-			bun.BaseModel `bun:"table:api_key_hourly_usage"`
-
-			APIKeyID uuid.UUID
-			Hour     time.Time
-		}, 2500)
-		for i := range rows {
-			rows[i].APIKeyID, rows[i].Hour = newID(), old
-		}
-		must(t, errOf(f.DB.NewInsert().Model(&rows).Exec(t.Context())))
-		ctx, stop := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { f.PurgeRegularly(ctx, time.Millisecond) })
-		eventually(t, "the old rows are deleted", func() bool { return f.Count(t, "SELECT count(*) FROM api_key_hourly_usage") == 0 })
-		stop()
-		running.Wait()
-	})
 }
 
 // Another session holds the counts of one key. Pages do not wait for it, and no use is lost.

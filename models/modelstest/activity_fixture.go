@@ -1,8 +1,9 @@
 package modelstest
 
 import (
-	"portal/models/record"
 	"testing"
+
+	"portal/models/record"
 )
 
 // Activities returns the account's activity log, the newest first.

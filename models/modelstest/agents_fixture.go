@@ -1,14 +1,16 @@
 package modelstest
 
 import (
+	"testing"
+	"time"
+
 	"portal/models"
 	"portal/models/agents"
 	"portal/models/keys"
 	"portal/models/value"
-	"testing"
-	"time"
 )
 
+// AllAgents is a page with all agents that an account can have.
 var AllAgents = value.Page{Limit: value.MaxAgents}
 
 // StoredUse returns the stored time of the agent's last use with a key, or the zero time.
@@ -22,6 +24,7 @@ func (f *Fixture) StoredUse(t *testing.T, agent agents.Agent, key keys.Key) (at 
 	return at
 }
 
+// CheckLastUsed fails the test unless the agent was last used at this time.
 func CheckLastUsed(t *testing.T, when string, s *models.Store, agent agents.Agent, want time.Time) {
 	t.Helper()
 	if at, err := s.Agents.LastUsed(t.Context(), agent.AccountID, agent.ID); err != nil || !at.Equal(want) {

@@ -2,10 +2,11 @@ package modelstest
 
 import (
 	"fmt"
+	"time"
+
 	"portal/models/agents"
 	"portal/models/keys"
 	"portal/models/livekit"
-	"time"
 )
 
 // Joined returns the event that a visitor has joined the nth room of a key.
@@ -26,4 +27,5 @@ func Left(e livekit.Event, at time.Time, reason string) livekit.Event {
 	return e
 }
 
+// Errless returns the key of a call that returns its value too.
 func Errless(key keys.Key, _ string) keys.Key { return key }

@@ -53,6 +53,7 @@ func (f *Fixture) Briefly(t *testing.T, options models.Options, do func(*models.
 	Must(t, store.Close(context.Background()))
 }
 
+// WithClock returns the options with the clock of the fixture, unless they have one.
 func (f *Fixture) WithClock(options models.Options) models.Options {
 	if options.Now == nil {
 		options.Now = f.Clock.Now
@@ -60,6 +61,7 @@ func (f *Fixture) WithClock(options models.Options) models.Options {
 	return options
 }
 
+// Postgres reports whether the database is PostgreSQL.
 func (f *Fixture) Postgres() bool { return f.DB.Dialect().Name().String() == "pg" }
 
 // Exec runs a statement as an operator.
@@ -123,6 +125,7 @@ func (f *Fixture) Key(t *testing.T, c Customer) (keys.Key, string) {
 	return f.Generate(t, c, Form("production"), c.Actor)
 }
 
+// Generate generates a key and returns it and its value.
 func (f *Fixture) Generate(t *testing.T, c Customer, n keys.NewKey, by record.Actor) (keys.Key, string) {
 	t.Helper()
 	key, secret, err := f.Keys.Generate(t.Context(), c.ID, n, by)
@@ -130,12 +133,14 @@ func (f *Fixture) Generate(t *testing.T, c Customer, n keys.NewKey, by record.Ac
 	return key, secret
 }
 
+// Agent creates an agent of the customer.
 func (f *Fixture) Agent(t *testing.T, c Customer) agents.Agent {
 	t.Helper()
 	agent := Value(f.Agents.Create(t.Context(), c.ID, agents.NewAgent{Name: "Reception"}, c.Actor))(t)
 	return agent
 }
 
+// Revoke revokes a key as the operator.
 func (f *Fixture) Revoke(t *testing.T, key keys.Key) {
 	t.Helper()
 	Must(t, ErrOf(f.Keys.Revoke(t.Context(), key.AccountID, key.ID, "", record.Operator())))
@@ -144,10 +149,12 @@ func (f *Fixture) Revoke(t *testing.T, key keys.Key) {
 // Before is a query hook that is called before each statement.
 type Before func(ctx context.Context, event *bun.QueryEvent) context.Context
 
+// BeforeQuery calls the hook.
 func (b Before) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	return b(ctx, event)
 }
 
+// AfterQuery does nothing.
 func (b Before) AfterQuery(context.Context, *bun.QueryEvent) {}
 
 // Form returns the input of a new Form that generates a key.
@@ -190,6 +197,7 @@ func CheckInvalid(t testing.TB, name string, err error, field string) {
 // ErrOf returns the error of a call and drops its result.
 func ErrOf(_ any, err error) error { return err }
 
+// CheapHash returns a hash of the password with the cheapest parameters.
 func CheapHash(password string) string {
 	salt := []byte("0123456789abcdef")
 	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)

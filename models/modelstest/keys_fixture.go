@@ -4,13 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"testing"
+	"time"
+
 	"portal/models"
 	"portal/models/agents"
 	"portal/models/keys"
 	"portal/models/value"
 	"portal/models/widget"
-	"testing"
-	"time"
 )
 
 // ManyKeys stores n active keys with random hashes.
@@ -30,6 +31,7 @@ func (f *Fixture) ManyKeys(t *testing.T, c Customer, n int) {
 // UnknownKey is well-formed, but no account has it.
 const UnknownKey = "nas_0123456789ABCDEFGHIJKLMNOPQRST49UbFO"
 
+// In returns the time of the fixture plus d, in microseconds.
 func (f *Fixture) In(d time.Duration) *time.Time {
 	at := f.Clock.Now().Add(d).UTC().Truncate(time.Microsecond)
 	return &at
@@ -38,6 +40,7 @@ func (f *Fixture) In(d time.Duration) *time.Time {
 // InRealTime moves the clock to the real time, which is the time of the database.
 func (f *Fixture) InRealTime() { f.Clock.Advance(time.Since(f.Clock.Now())) }
 
+// Use authenticates requests with a key.
 func Use(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
@@ -45,6 +48,7 @@ func Use(t *testing.T, s *models.Store, secret string, times int) {
 	}
 }
 
+// Refuse authenticates requests with a key that is revoked.
 func Refuse(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
@@ -52,6 +56,7 @@ func Refuse(t *testing.T, s *models.Store, secret string, times int) {
 	}
 }
 
+// Refusals returns how many requests with the key were refused.
 func (f *Fixture) Refusals(t *testing.T, key keys.Key) (refusals int64) {
 	t.Helper()
 	for _, day := range f.Days(t, key) {
@@ -60,6 +65,7 @@ func (f *Fixture) Refusals(t *testing.T, key keys.Key) (refusals int64) {
 	return refusals
 }
 
+// Sum returns the requests of all periods.
 func Sum(periods []Period) (requests int64) {
 	for _, p := range periods {
 		requests += p.Requests
@@ -67,6 +73,7 @@ func Sum(periods []Period) (requests int64) {
 	return requests
 }
 
+// Days returns the usage of the key by day, as stored.
 func (f *Fixture) Days(t *testing.T, key keys.Key) []Period {
 	t.Helper()
 	days := f.Periods(t, `SELECT day AS start, requests, refusals FROM api_key_daily_usage WHERE api_key_id = ?
@@ -84,12 +91,14 @@ func (f *Fixture) Days(t *testing.T, key keys.Key) []Period {
 	return sums
 }
 
+// Hours returns the usage of the key by hour, as stored.
 func (f *Fixture) Hours(t *testing.T, key keys.Key) []Period {
 	t.Helper()
 	return f.Periods(t, `SELECT hour AS start, requests, refusals FROM api_key_hourly_usage WHERE api_key_id = ?
 		UNION ALL SELECT hour, requests, refusals FROM api_key_last_uses WHERE api_key_id = ? AND hour IS NOT NULL ORDER BY start`, key)
 }
 
+// Periods returns what a query of the usage of the key returns.
 func (f *Fixture) Periods(t *testing.T, query string, key keys.Key) (periods []Period) {
 	t.Helper()
 	Must(t, f.DB.NewRaw(query, key.ID, key.ID).Scan(t.Context(), &periods))

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"portal/models"
-	"portal/models/people"
-	"portal/models/record"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/pquerna/otp/totp"
+
+	"portal/models"
+	"portal/models/people"
+	"portal/models/record"
 )
 
 // Acme returns the input of an account with this email. Its password is [Password].
@@ -34,6 +35,7 @@ func (f *Fixture) Owner(t *testing.T, c Customer) people.User {
 	return user
 }
 
+// NewEmail returns an email that nobody has.
 func NewEmail() string { return uuid.NewString() + "@example.com" }
 
 // Invite creates an invitation from the customer's first user and returns it and its token.
@@ -49,8 +51,10 @@ func Accept(ctx context.Context, s *models.Store, token, password string) error 
 	return ErrOf(s.Invitations.Accept(ctx, token, password, Browser))
 }
 
+// Browser is the client of the sessions of a fixture.
 var Browser = people.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
 
+// Session starts a session and returns its token.
 func (f *Fixture) Session(t *testing.T, c Customer) (token string) {
 	t.Helper()
 	return Value(f.SignIn.Start(t.Context(), c.User, Browser))(t).Token
@@ -68,6 +72,7 @@ func (f *Fixture) Find(t *testing.T, token string) people.Session {
 	return Value(f.Sessions.Find(t.Context(), token, Browser))(t)
 }
 
+// WrongPassword differs from [Password].
 const WrongPassword = "correct horse battery stapler"
 
 // SignIn attempts to sign in and fails the test unless the error is want.
@@ -82,8 +87,10 @@ func SignIn(t *testing.T, s *models.Store, email, password, address string, want
 	}
 }
 
+// Address returns one of 256 addresses.
 func Address(i int) string { return fmt.Sprintf("203.0.113.%d", i) }
 
+// Strangers returns clients without a known device, each at an address of its own.
 func Strangers(i int) people.Client { return people.Client{Address: Address(i)} }
 
 // Passkey adds a passkey to the user of a session and returns it as stored.

@@ -17,8 +17,10 @@ type QueryLog struct {
 	All []string
 }
 
+// BeforeQuery does nothing.
 func (s *QueryLog) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
+// AfterQuery keeps the statement.
 func (s *QueryLog) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

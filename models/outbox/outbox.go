@@ -1,18 +1,21 @@
+// Package outbox claims the mails that wait in the database, says what each one contains, and
+// queues the warnings about keys that expire.
 package outbox
 
 import (
 	"cmp"
 	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
 	"portal/models/internal/db"
 	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/models/webhooks"
-	"time"
-
-	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -31,12 +34,14 @@ const (
 // Outbox holds the mails that are to be sent.
 type Outbox struct{ db *db.DB }
 
+// New returns the service.
 func New(db *db.DB) *Outbox { return &Outbox{db} }
 
-// Claim returns a mail that is due, and the token of its link if it has one. Of those with the fewest
-// attempts, it is the one that has been due longest, so mails that fail again and again do not hold
-// up the others. For the next two minutes no other caller gets the same mail. After sending it, the
-// caller calls [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [value.ErrNoMail].
+// Claim returns a mail that is due, and the token of its link if it has one. Of those with the
+// fewest attempts, it is the one that has been due longest, so mails that fail again and again do
+// not hold up the others. For the next two minutes no other caller gets the same mail. After
+// sending it, the caller calls [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is
+// [value.ErrNoMail].
 func (o *Outbox) Claim(ctx context.Context) (mail record.Mail, token string, err error) {
 	for {
 		// A transaction would lock the whole SQLite file, so the usual case avoids it.

@@ -3,15 +3,16 @@ package outbox
 import (
 	"context"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/keys"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/keys"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // warningSlack is how much earlier a mail may be queued, so that one mail reports keys that were

@@ -1,11 +1,12 @@
 package people
 
 import (
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/value"
 )
 
 // Account is a customer, which owns agents and API keys, and whose users sign in to the portal.
@@ -22,6 +23,7 @@ type Account struct {
 	Seeded         bool          // with data for demonstrations, which may be replaced
 }
 
+// EntryID returns the id of the row, for pages of a list.
 func (a Account) EntryID() uuid.UUID { return a.ID }
 
 // AccountSummary is an account in the list of [Accounts.Summaries].

@@ -2,12 +2,13 @@ package people
 
 import (
 	"context"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // Accounts are the customers.
@@ -50,8 +51,8 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	})
 }
 
-// FindByEmail returns the account of the user with this email, or [value.ErrAccountNotFound]. It is for
-// operators.
+// FindByEmail returns the account of the user with this email, or [value.ErrAccountNotFound]. It is
+// for operators.
 func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
 	err := a.db.NewSelect().Model(&account).Where(notErased).
@@ -67,6 +68,7 @@ func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
 // notErased is the condition that the account is not being erased.
 const notErased = "NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.id = account.id AND finished_at IS NULL)"
 
+// FindAccount returns the account with this id, or [value.ErrAccountNotFound].
 func FindAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
 	var account Account
 	err := db.NewSelect().Model(&account).Where("id = ?", id).Where(notErased).Scan(ctx)
@@ -167,7 +169,8 @@ func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool,
 }
 
 // SetLimits sets the limits of the account's calls and records the old and new ones, unless nothing
-// changes. The error may be [value.ErrAccountNotFound] or those of [value.CheckLimits]. It is for operators.
+// changes. The error may be [value.ErrAccountNotFound] or those of [value.CheckLimits]. It is for
+// operators.
 func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Limits, actor record.Actor) (Account, error) {
 	return db.InTx(ctx, a.db, "limit account", func(ctx context.Context, tx db.Tx) (Account, error) {
 		if err := setAccountLimits(ctx, tx, id, limits, actor); err != nil {
@@ -240,8 +243,8 @@ func setAccountDisabled(ctx context.Context, tx db.Tx, id uuid.UUID, disabled bo
 }
 
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
-// passkey, and records the activity unless nothing changes. The error may be [value.ErrNotOwner], or
-// [value.ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
+// passkey, and records the activity unless nothing changes. The error may be [value.ErrNotOwner],
+// or [value.ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
 func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor record.Actor) error {
 	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccount(ctx, accountID); err != nil {

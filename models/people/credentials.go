@@ -91,9 +91,9 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 	return user, nil
 }
 
-// checkFactorLeft returns [value.ErrLastFactor] if the account requires a second factor and the user, who
-// does not sign in with the provider alone, has none any more. The caller holds the account's lock,
-// so that no owner requires one at the same time.
+// checkFactorLeft returns [value.ErrLastFactor] if the account requires a second factor and the
+// user, who does not sign in with the provider alone, has none any more. The caller holds the
+// account's lock, so that no owner requires one at the same time.
 func checkFactorLeft(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
 		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").

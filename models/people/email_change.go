@@ -6,13 +6,14 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // emailChangeLife is how long a new email can be confirmed.
@@ -168,8 +169,8 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 }
 
 // ChangeEmail gives the user with the old email a new one, which counts as proven, also if it is
-// the old one; see [db.Tx.freeEmail]. It is for operators. The error may be an [*value.InvalidError] for the
-// field "email", [value.ErrUserNotFound] or [value.ErrEmailTaken].
+// the old one; see [db.Tx.freeEmail]. It is for operators. The error may be an
+// [*value.InvalidError] for the field "email", [value.ErrUserNotFound] or [value.ErrEmailTaken].
 func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error {
 	email, err := value.CleanEmail(email)
 	if err != nil {
@@ -245,8 +246,8 @@ func freeEmail(ctx context.Context, tx db.Tx, email string, except uuid.UUID) er
 	return replaceEmail(ctx, tx, user.ID, "user-"+hex.EncodeToString(value.Random(8))+value.UnprovenDomain, nil, record.VisitorActor(""))
 }
 
-// unlessTaken returns [value.ErrEmailTaken] in place of the error of a change if a user has the email:
-// because the hash is unique, the change may have failed for that reason.
+// unlessTaken returns [value.ErrEmailTaken] in place of the error of a change if a user has the
+// email: because the hash is unique, the change may have failed for that reason.
 func (c *Credentials) unlessTaken(ctx context.Context, email string, err error) error {
 	if err == nil || email == "" || errors.Is(err, value.ErrUserNotFound) || errors.Is(err, value.ErrUnavailable) {
 		return err

@@ -5,15 +5,16 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // An email, network address, device or session may have Options.SignInLimit wrong passwords within
@@ -48,6 +49,7 @@ type Subject struct {
 	factor int    // multiplies the limit
 }
 
+// SignInSubject returns the subject of this kind and value, which it hashes.
 func SignInSubject(kind, value string) Subject {
 	hash := sha256.Sum256([]byte(kind + "\x00" + value))
 	return Subject{hash[:], 1}
@@ -100,8 +102,8 @@ func rightPasswords(email string) []Subject {
 	return []Subject{SignInSubject("right", string(value.HashEmail(email))).times(3)}
 }
 
-// checkRight returns a [*value.SignInLimitError] after too many right passwords of a user, because each
-// costs as much as a wrong one. Their limit is three times that of wrong ones.
+// checkRight returns a [*value.SignInLimitError] after too many right passwords of a user, because
+// each costs as much as a wrong one. Their limit is three times that of wrong ones.
 func (g *guesses) checkRight(ctx context.Context, email string) error {
 	err := g.check(ctx, g.db, rightPasswords(email))
 	if limit, ok := errors.AsType[*value.SignInLimitError](err); ok {
@@ -155,8 +157,8 @@ func (g *guesses) lockCodes(ctx context.Context, tx db.Tx, userID uuid.UUID) err
 	return err
 }
 
-// wrongCode counts a wrong code like a wrong password and returns [value.ErrWrongCode], with which the
-// transaction is committed.
+// wrongCode counts a wrong code like a wrong password and returns [value.ErrWrongCode], with which
+// the transaction is committed.
 func (g *guesses) wrongCode(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	if err := g.insert(ctx, tx, codesOf(userID)); err != nil {
 		return err

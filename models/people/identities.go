@@ -3,13 +3,14 @@ package people
 import (
 	"context"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // Identity is a person's identity at an OpenID Connect provider. If it is connected to a user of
@@ -45,8 +46,8 @@ func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.U
 // the user, and the passkeys and identities that are older than the proof, because another person
 // may have set them.
 //
-// If the identity has no user, the error is [value.ErrIdentityNotFound]. If the user with the email has
-// another identity, it is [value.ErrIdentityTaken]. It may also be [value.ErrSignInDisabled].
+// If the identity has no user, the error is [value.ErrIdentityNotFound]. If the user with the email
+// has another identity, it is [value.ErrIdentityTaken]. It may also be [value.ErrSignInDisabled].
 func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	return db.InTx(ctx, s.db, "sign in with an identity", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
@@ -129,8 +130,9 @@ func userOfIdentity(ctx context.Context, tx db.Tx, identity Identity, trustEmail
 
 // ConnectIdentity connects an identity to the user of a session and records the activity with the
 // name of the provider. If they are connected already, it changes nothing. If the identity has
-// another user, or the user another identity of this issuer, the error is [value.ErrIdentityTaken]. If
-// the provider decides about accounts and does not give access to this one, it is [value.ErrNoAccess].
+// another user, or the user another identity of this issuer, the error is [value.ErrIdentityTaken].
+// If the provider decides about accounts and does not give access to this one, it is
+// [value.ErrNoAccess].
 func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor record.Actor) error {
 	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
@@ -169,7 +171,8 @@ func isConnected(ctx context.Context, tx db.Tx, identity Identity, user User) (b
 // DisconnectIdentity disconnects the identity of the session's user at the issuer, ends the user's
 // other sessions, and records the activity with the name of the provider. If there is no such
 // identity, it changes nothing. If the user could not sign in any more, the error is
-// [value.ErrOnlySignIn], and if the provider decides about the user's access, [value.ErrOnlyByProvider].
+// [value.ErrOnlySignIn], and if the provider decides about the user's access,
+// [value.ErrOnlyByProvider].
 func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor record.Actor) error {
 	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)

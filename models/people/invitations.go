@@ -5,13 +5,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // invitationLife is how long an invitation can be used.
@@ -180,8 +181,8 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 }
 
 // Find returns the pending invitation with this token, of either link. The error may be
-// [value.ErrInvitationInvalid] or [value.ErrSignInDisabled]. If the row of an expired invitation is still
-// there, the error is [value.ErrInvitationExpired].
+// [value.ErrInvitationInvalid] or [value.ErrSignInDisabled]. If the row of an expired invitation is
+// still there, the error is [value.ErrInvitationExpired].
 func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
 	invitation, err := i.findByToken(ctx, i.db, token)
 	return invitation, value.Failed("find invitation", err)
@@ -248,11 +249,11 @@ func CreateInvitationLink(ctx context.Context, tx db.Tx, mail *record.Mail) (tok
 // Accept adds the person with the invitation's token to the account, with a password, deletes the
 // invitation, records the activity, and signs the new user in. Accept sets its own deadlines.
 //
-// If the password breaks a rule, the error is an [*value.InvalidError] for the field "password". After
-// too many wrong tokens from the client's network it is a [*value.SignInLimitError]. If a user has the
-// email it is [value.ErrEmailTaken], unless the token is that of the mail and the user has never proved
-// the email. Then that user gets another one; see [db.Tx.freeEmail]. Otherwise it may be
-// [value.ErrInvitationInvalid] or [value.ErrSignInDisabled].
+// If the password breaks a rule, the error is an [*value.InvalidError] for the field "password".
+// After too many wrong tokens from the client's network it is a [*value.SignInLimitError]. If a
+// user has the email it is [value.ErrEmailTaken], unless the token is that of the mail and the user
+// has never proved the email. Then that user gets another one; see [db.Tx.freeEmail]. Otherwise it
+// may be [value.ErrInvitationInvalid] or [value.ErrSignInDisabled].
 func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (SignedIn, error) {
 	if i.passwords.off {
 		return SignedIn{}, value.ErrPasswordsOff

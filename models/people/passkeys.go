@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // ChallengeLife is how long a challenge can be answered.
@@ -46,8 +47,8 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
-// records the activity. The error may be [value.ErrPasskeyLimit], [value.ErrPasskeyTaken], [value.ErrChallengeUsed]
-// or [value.ErrOnlyByProvider].
+// records the activity. The error may be [value.ErrPasskeyLimit], [value.ErrPasskeyTaken],
+// [value.ErrChallengeUsed] or [value.ErrOnlyByProvider].
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor record.Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = value.NewID(), session.UserID, c.db.Now()
 	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx db.Tx) error {
@@ -78,8 +79,8 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 }
 
 // RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
-// the activity. If the user could not sign in any more, the error is [value.ErrOnlySignIn], and if the
-// account requires a factor and this is the last one, [value.ErrLastFactor].
+// the activity. If the user could not sign in any more, the error is [value.ErrOnlySignIn], and if
+// the account requires a factor and this is the last one, [value.ErrLastFactor].
 func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor record.Actor) error {
 	return c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccount(ctx, session.AccountID); err != nil {

@@ -3,22 +3,23 @@ package people
 import (
 	"context"
 	"errors"
+
+	"github.com/google/uuid"
+
 	"portal/models/internal/db"
 	"portal/models/record"
 	"portal/models/value"
-
-	"github.com/google/uuid"
 )
 
 // ChangePassword sets a new password for the user of a session, ends the user's other sessions, and
 // records the activity. It returns a new token for the session, so that a stolen copy of the old
 // token is useless. ChangePassword sets its own deadlines.
 //
-// If the user has no password, the old password is ignored, and the error is [value.ErrSignInTooOld]
-// unless the sign-in is fresh. If the old password is wrong, the error is [value.ErrWrongCredentials], or
-// a [*value.SignInLimitError] after too many of this user. If the new password breaks a rule, it is an
-// [*value.InvalidError] for the field "password". If both are wrong, the two errors are joined. It may
-// also be [value.ErrOnlyByProvider].
+// If the user has no password, the old password is ignored, and the error is
+// [value.ErrSignInTooOld] unless the sign-in is fresh. If the old password is wrong, the error is
+// [value.ErrWrongCredentials], or a [*value.SignInLimitError] after too many of this user. If the
+// new password breaks a rule, it is an [*value.InvalidError] for the field "password". If both are
+// wrong, the two errors are joined. It may also be [value.ErrOnlyByProvider].
 func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor record.Actor) (token string, err error) {
 	if c.passwords.off {
 		return "", value.ErrPasswordsOff
@@ -63,8 +64,8 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 }
 
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
-// and records the activity. It is for operators. The error may be an [*value.InvalidError] for the field
-// "password" or [value.ErrUserNotFound].
+// and records the activity. It is for operators. The error may be an [*value.InvalidError] for the
+// field "password" or [value.ErrUserNotFound].
 func (c *Credentials) ResetPassword(ctx context.Context, email, password string) error {
 	if err := checkPassword(password, email); err != nil {
 		return err

@@ -3,12 +3,13 @@ package people
 import (
 	"context"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 // RequestPasswordReset queues a mail with a link that sets a new password. Because the user is
 // looked up when the mail is sent, the work is the same whether or not a user has this email.
 // Requests for the same email beyond the limit of wrong passwords are ignored. After too many
-// requests from this address, the error is a [*value.SignInLimitError]. It may also be an [*value.InvalidError]
-// for the field "email".
+// requests from this address, the error is a [*value.SignInLimitError]. It may also be an
+// [*value.InvalidError] for the field "email".
 func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, client Client) error {
 	if _, err := value.CleanEmail(email); err != nil {
 		return err
@@ -88,8 +89,8 @@ func CreatePasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (a
 	return user.Email, token, err
 }
 
-// PasswordResetUser returns the user of an unused link. The error may be [value.ErrMailLinkInvalid],
-// [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
+// PasswordResetUser returns the user of an unused link. The error may be
+// [value.ErrMailLinkInvalid], [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
 	user, err := passwordResetLinks.findUser(ctx, c.db, token, c.db.Now())
 	if err == nil {
@@ -100,9 +101,9 @@ func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User
 
 // UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
 // records the activity, notes that the email is proven, and returns the user as
-// [SignIn.VerifyPassword] does. The error may be an [*value.InvalidError] for the field "password" or one
-// of [Credentials.PasswordResetUser]; neither uses the link up. UsePasswordReset sets its own
-// deadlines.
+// [SignIn.VerifyPassword] does. The error may be an [*value.InvalidError] for the field "password"
+// or one of [Credentials.PasswordResetUser]; neither uses the link up. UsePasswordReset sets its
+// own deadlines.
 func (c *Credentials) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {
 	user, accountName, err := c.checkPasswordReset(ctx, token)
 	if err != nil {

@@ -49,9 +49,9 @@ func knownPlace(email string) password.Place {
 }
 
 // verifyCurrent returns the user of a session if the password is right. Otherwise the error is
-// [value.ErrWrongCredentials], or a [*value.SignInLimitError] after too many wrong passwords in this session
-// or, as with a known browser, too many of the user. Those of strangers are fewer, so they do not
-// stop a signed-in user.
+// [value.ErrWrongCredentials], or a [*value.SignInLimitError] after too many wrong passwords in
+// this session or, as with a known browser, too many of the user. Those of strangers are fewer, so
+// they do not stop a signed-in user.
 func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor record.Actor) (User, error) {
 	email, inSession := emailSubject(session.Email), SignInSubject("session", session.ID.String())
 	user, err := p.verify(ctx, session.Email, password, guess{
@@ -191,8 +191,8 @@ func (p *passwords) hash(ctx context.Context, place password.Place, password str
 	return turn.Hash(password), nil
 }
 
-// checkPassword returns an [*value.InvalidError] for the field "password" if a new password breaks a
-// rule. A password must not be one of words, such as the user's email and the account's name.
+// checkPassword returns an [*value.InvalidError] for the field "password" if a new password breaks
+// a rule. A password must not be one of words, such as the user's email and the account's name.
 func checkPassword(newPassword string, words ...string) error {
 	if problem := password.Problem(newPassword, words...); problem != "" {
 		return &value.InvalidError{Field: "password", Message: problem}

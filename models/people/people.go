@@ -1,3 +1,5 @@
+// Package people has the accounts and their users: sessions, the ways to sign in, second factors,
+// invitations, and changes of passwords and emails.
 package people
 
 import (
@@ -6,12 +8,13 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // People are the users of accounts.
@@ -22,8 +25,8 @@ type People struct {
 
 // Add adds a user to an account, records the activity, and deletes a pending invitation of the user
 // to this account. A user without a password signs in with a link. Add is for operators, and the
-// email counts as proven; see [db.Tx.freeEmail]. The error may be an [*value.InvalidError] for the field
-// "email", "role" or "password", [value.ErrAccountNotFound] or [value.ErrEmailTaken].
+// email counts as proven; see [db.Tx.freeEmail]. The error may be an [*value.InvalidError] for the
+// field "email", "role" or "password", [value.ErrAccountNotFound] or [value.ErrEmailTaken].
 func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor record.Actor) (User, error) {
 	email, err := value.CleanEmail(n.Email)
 	if err != nil {
@@ -94,8 +97,8 @@ func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
 }
 
 // SetDisabled disables or enables the user with this email and records the activity, unless nothing
-// changes. Disabling ends the user's sessions and links. The error may be [value.ErrUserNotFound] or
-// [value.ErrLastOwner]. SetDisabled is for operators.
+// changes. Disabling ends the user's sessions and links. The error may be [value.ErrUserNotFound]
+// or [value.ErrLastOwner]. SetDisabled is for operators.
 func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
 	user, err := p.FindByEmail(ctx, email)
 	if err == nil {
@@ -147,8 +150,8 @@ func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change Use
 
 // SetRole changes the role of one of the account's users, returns the user and records the
 // activity, unless nothing changes. If an owner becomes a member, the owner's invitations end. The
-// error may be an [*value.InvalidError] for the field "role", [value.ErrUserNotFound], [value.ErrLastOwner],
-// [value.ErrNotOwner] or [value.ErrRoleFromProvider].
+// error may be an [*value.InvalidError] for the field "role", [value.ErrUserNotFound],
+// [value.ErrLastOwner], [value.ErrNotOwner] or [value.ErrRoleFromProvider].
 func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor record.Actor) (User, error) {
 	if err := checkRole(role); err != nil {
 		return User{}, err
@@ -210,6 +213,7 @@ func (p *People) RemovedFrom(ctx context.Context, id uuid.UUID) (account string,
 	return account, value.Failed("find removed user", err)
 }
 
+// RemoveIn removes a user in the transaction, which holds the locks of the account and the user.
 func (p *People) RemoveIn(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
 	if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 		return err
@@ -232,8 +236,8 @@ func (p *People) RemoveIn(ctx context.Context, tx db.Tx, user User, actor record
 	return record.Add(ctx, tx, actor, user.activity(record.ActionUserRemoved))
 }
 
-// lockMember returns one of the account's users whom the actor may manage, or [value.ErrUserNotFound] or
-// [value.ErrNotOwner]. Two owners who remove each other take turns.
+// lockMember returns one of the account's users whom the actor may manage, or
+// [value.ErrUserNotFound] or [value.ErrNotOwner]. Two owners who remove each other take turns.
 func lockMember(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, actor record.Actor) (User, error) {
 	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return User{}, err
@@ -259,8 +263,8 @@ func (p *People) LastOwner(ctx context.Context, accountID uuid.UUID) (uuid.UUID,
 	return owners[0].ID, nil
 }
 
-// checkOwnerLeft returns [value.ErrLastOwner] if the account has no owner besides user, or if user can
-// sign in without an operator and none of the others can.
+// checkOwnerLeft returns [value.ErrLastOwner] if the account has no owner besides user, or if user
+// can sign in without an operator and none of the others can.
 func (p *People) checkOwnerLeft(ctx context.Context, tx db.Tx, user User) error {
 	if user.Role != RoleOwner {
 		return nil

@@ -54,7 +54,8 @@ func New(db *db.DB, background *sync.WaitGroup, o Options) *Services {
 // PasswordsOff reports whether sign-in with a password is turned off.
 func (s *Services) PasswordsOff() bool { return s.passwords.off }
 
-// SetPasswordsOff turns sign-in with a password off or on. Nothing else may use the services before.
+// SetPasswordsOff turns sign-in with a password off or on. Nothing else may use the services
+// before.
 func (s *Services) SetPasswordsOff(off bool) { s.passwords.off = off }
 
 // Refused returns how many passwords and codes were refused since the start of the process: wrong

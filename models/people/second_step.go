@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/google/uuid"
+
 	"portal/models/internal/db"
 	"portal/models/record"
 	"portal/models/value"
-
-	"github.com/google/uuid"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 	warningCodes = 10
 )
 
-// PendingUser returns the user of a pending sign-in. The error may be [value.ErrSignInNotPending] or
-// [value.ErrSignInDisabled].
+// PendingUser returns the user of a pending sign-in. The error may be [value.ErrSignInNotPending]
+// or [value.ErrSignInDisabled].
 func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
 	user, err := pendingSignIns.findUser(ctx, s.db, token, s.db.Now())
 	return user, value.Failed("find pending sign-in", err)
@@ -33,9 +34,9 @@ func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
 // and starts a session.
 //
 // If the first step was too long ago or the pending sign-in was used, the error is
-// [value.ErrSignInNotPending]. After too many wrong codes for the user within a minute or a day, on any
-// instance, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrWrongCode], [value.ErrSignInDisabled] or
-// [value.ErrOnlyByProvider].
+// [value.ErrSignInNotPending]. After too many wrong codes for the user within a minute or a day, on
+// any instance, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrWrongCode],
+// [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
 func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) (SignedIn, error) {
 	user, err := s.PendingUser(ctx, token)
 	if err != nil {

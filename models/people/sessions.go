@@ -27,9 +27,10 @@ type Sessions struct {
 // returns the session token, which has 256 random bits and is stored as a hash only. A user has at
 // most 100 sessions: above that, the least recently used one ends.
 //
-// It returns [value.ErrWrongCredentials] if the password has changed since it was verified, or if the
-// user or the account has been disabled. These changes end all sessions, and no later session may
-// start. It returns [value.ErrOnlyByProvider] for a user's own way to sign in if the provider decides.
+// It returns [value.ErrWrongCredentials] if the password has changed since it was verified, or if
+// the user or the account has been disabled. These changes end all sessions, and no later session
+// may start. It returns [value.ErrOnlyByProvider] for a user's own way to sign in if the provider
+// decides.
 func (s *Sessions) create(ctx context.Context, tx db.Tx, user User, method signInMethod, client Client) (token string, err error) {
 	token, now := value.NewToken(), tx.Now()
 	session := Session{
@@ -149,8 +150,8 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // not become fresh.
 //
 // If the user has no password to use, the error is [value.ErrSignInTooOld]. After too many wrong
-// passwords of the user, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrWrongCredentials] or
-// [value.ErrSessionNotFound]. Reauthenticate sets its own deadlines.
+// passwords of the user, it is a [*value.SignInLimitError]. Otherwise it may be
+// [value.ErrWrongCredentials] or [value.ErrSessionNotFound]. Reauthenticate sets its own deadlines.
 func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor record.Actor) (token string, err error) {
 	if session.NoPassword {
 		return "", value.ErrSignInTooOld

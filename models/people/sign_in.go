@@ -49,10 +49,10 @@ type SignedIn struct {
 // its own wrong passwords, and by twice as many for this email as strangers may have.
 // VerifyPassword sets its own deadlines.
 //
-// If the email or the password is wrong, the error is [value.ErrWrongCredentials]. Neither the error nor
-// the time it takes shows which. If both are right but the user or the account is disabled, it is
-// [value.ErrSignInDisabled]. After too many wrong passwords for this email or from this address, on any
-// instance, it is a [*value.SignInLimitError].
+// If the email or the password is wrong, the error is [value.ErrWrongCredentials]. Neither the
+// error nor the time it takes shows which. If both are right but the user or the account is
+// disabled, it is [value.ErrSignInDisabled]. After too many wrong passwords for this email or from
+// this address, on any instance, it is a [*value.SignInLimitError].
 func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
 	if s.passwords.off {
 		return User{}, value.ErrPasswordsOff

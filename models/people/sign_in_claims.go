@@ -3,11 +3,12 @@ package people
 import (
 	"context"
 	"errors"
+
+	"github.com/google/uuid"
+
 	"portal/models/internal/db"
 	"portal/models/record"
 	"portal/models/value"
-
-	"github.com/google/uuid"
 )
 
 // IdentityAccess is what an identity provider says about a person's place in the portal, if the
@@ -18,13 +19,14 @@ type IdentityAccess struct {
 }
 
 // WithClaims signs in the user of an identity, whose provider decides about accounts and roles. If
-// the identity has no user and its email is verified, WithClaims adds one; see [db.Tx.freeEmail]. It
-// gives the user the role of the claims, but the last owner stays an owner, which the activity
+// the identity has no user and its email is verified, WithClaims adds one; see [db.Tx.freeEmail].
+// It gives the user the role of the claims, but the last owner stays an owner, which the activity
 // says.
 //
 // If the claims are missing or invalid, or name another account than the user's, nothing changes
-// and the error is [value.ErrNoAccess]. If another user has the email, it is [value.ErrIdentityNotFound],
-// unless trustEmail is set, as in [SignIn.WithIdentity]. It may also be [value.ErrSignInDisabled].
+// and the error is [value.ErrNoAccess]. If another user has the email, it is
+// [value.ErrIdentityNotFound], unless trustEmail is set, as in [SignIn.WithIdentity]. It may also
+// be [value.ErrSignInDisabled].
 func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	access := identity.Access
 	if access == nil || checkRole(access.Role) != nil {
@@ -118,8 +120,8 @@ func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]
 	return ids, value.Failed("list the users with a role of the provider", err)
 }
 
-// checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the user's
-// role, and the actor is another user.
+// checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the
+// user's role, and the actor is another user.
 func (p *People) checkRoleByHand(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
 	if actor.Kind != record.ActorUser {
 		return nil

@@ -151,7 +151,7 @@ func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.Customer(t)
 		session := f.SignedIn(t, c)
-		guess(t, f.Store, c.User.Email, 10, func(int) people.Client { return browser })
+		guess(t, f.Store, c.User.Email, 10, func(int) people.Client { return modelstest.Browser })
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.Actor)))
 		f.Clock.Advance(time.Minute)
 		checkError(t, "sign-in after it", errOf(f.SignIn.VerifyPassword(ctx, c.User.Email, newPassword, modelstest.Browser)), nil)

@@ -3,12 +3,13 @@ package people
 import (
 	"context"
 	"errors"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 const (
@@ -41,8 +42,8 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 // CreateLinkFor is [SignIn.CreateLink] for the user with the email of n, whom it adds to the
 // account if nobody has this email, or only a user of another account who has never proved it; see
 // [db.Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators.
-// The error may be an [*value.InvalidError] for the field "email" or "role", [value.ErrAccountNotFound],
-// [value.ErrSignInDisabled], or [value.ErrEmailTaken].
+// The error may be an [*value.InvalidError] for the field "email" or "role",
+// [value.ErrAccountNotFound], [value.ErrSignInDisabled], or [value.ErrEmailTaken].
 func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor record.Actor) (SignInLink, error) {
 	email, err := value.CleanEmail(n.Email)
 	if err != nil {

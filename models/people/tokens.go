@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 // create stores a new token and returns it.

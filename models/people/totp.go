@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// authenticatorSetup is how long the user can take to enter the first code.
+	// TOTPSetup is how long the user can take to enter the first code.
 	TOTPSetup = time.Hour
 	// totpSecret is the number of random bytes of a secret (RFC 4226 section 4, R6).
 	totpSecret = 20
@@ -67,8 +67,9 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 // app. It ends the user's other sessions, records the activity, and returns the recovery codes,
 // which are stored as hashes only.
 //
-// If no secret waits for its first code or it is too old, the error is [value.ErrTOTPOff]. After too many
-// wrong codes, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrTOTPOn] or [value.ErrWrongCode].
+// If no secret waits for its first code or it is too old, the error is [value.ErrTOTPOff]. After
+// too many wrong codes, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrTOTPOn] or
+// [value.ErrWrongCode].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor record.Actor) (recovery []string, err error) {
 	return db.InTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx db.Tx) ([]string, error) {
 		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {

@@ -1,12 +1,13 @@
 package people
 
 import (
-	"portal/models/record"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // User is a person who signs in to the portal of an account.
@@ -38,6 +39,7 @@ type User struct {
 	HasPasskey bool `bun:",scanonly"`
 }
 
+// EntryID returns the id of the row, for pages of a list.
 func (u User) EntryID() uuid.UUID { return u.ID }
 
 // activity returns the activity of an action whose subject is the user.

@@ -2,15 +2,16 @@ package people
 
 import (
 	"context"
-	"portal/models/internal/db"
-	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
-// lockEnabledAccount returns [value.ErrWrongCredentials] if the account is disabled, and lets nobody
-// disable it.
+// lockEnabledAccount returns [value.ErrWrongCredentials] if the account is disabled, and lets
+// nobody disable it.
 func lockEnabledAccount(ctx context.Context, tx db.Tx, id uuid.UUID) error {
 	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
 	return lockOne(ctx, tx.DB.Locked(query, "SHARE"))

@@ -2,12 +2,13 @@ package people
 
 import (
 	"context"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // FindUser returns the user that matches where, or [value.ErrUserNotFound].
@@ -84,8 +85,8 @@ func setDisabledAt(ctx context.Context, tx db.Tx, model any, id uuid.UUID, disab
 	return changed > 0, err
 }
 
-// CheckOwner returns [value.ErrNotOwner] unless the actor may manage the account's users: an operator, or
-// an owner who was neither removed nor disabled since the request began.
+// CheckOwner returns [value.ErrNotOwner] unless the actor may manage the account's users: an
+// operator, or an owner who was neither removed nor disabled since the request began.
 func CheckOwner(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor record.Actor) error {
 	if actor.Kind == record.ActorOperator {
 		return nil

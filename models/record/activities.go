@@ -2,14 +2,15 @@ package record
 
 import (
 	"context"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 // ActivityLog is the append-only log of what users, operators and visitors did in an account.

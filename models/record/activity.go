@@ -2,11 +2,12 @@ package record
 
 import (
 	"cmp"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/value"
 )
 
 // ActorKind is the kind of an [Actor].
@@ -33,6 +34,7 @@ func UserActor(userID uuid.UUID, address string) Actor {
 	return Actor{Kind: ActorUser, ID: userID, Address: address}
 }
 
+// VisitorActor returns a visitor without a session at this address.
 func VisitorActor(address string) Actor {
 	return Actor{Kind: ActorVisitor, Address: address}
 }
@@ -177,6 +179,7 @@ type Activity struct {
 	LeakURL      string       `bun:"leak_url,scanonly"`
 }
 
+// EntryID returns the id of the row, for pages of a list.
 func (a Activity) EntryID() uuid.UUID { return a.ID }
 
 // NamedActor returns the name of the actor, and the one at that time if it has been changed.

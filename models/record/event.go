@@ -2,11 +2,12 @@ package record
 
 import (
 	"context"
-	"portal/models/internal/db"
 	"slices"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
 )
 
 // EventGroup is a group of events that an endpoint chooses.

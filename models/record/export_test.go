@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 // Recorded returns the actions whose consequences are known.

@@ -1,12 +1,13 @@
 package record
 
 import (
-	"portal/models/value"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/value"
 )
 
 // MailPasswordForgotten is the kind of a mail with a link to set a new password,

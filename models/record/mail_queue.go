@@ -5,13 +5,14 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 const (

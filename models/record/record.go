@@ -1,15 +1,18 @@
+// Package record writes what happened and what follows from it: the activity log, repeated
+// activities, the events that leave by webhook, and the mails that an activity queues.
 package record
 
 import (
 	"context"
 	"maps"
-	"portal/models/internal/db"
-	"portal/models/value"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/internal/db"
+	"portal/models/value"
 )
 
 // consequence is what follows from an action in the transaction that records it.
@@ -104,8 +107,8 @@ var consequences = map[Action]consequence{
 	ActionDatabaseRestored: {group: GroupKeys},
 }
 
-// NewActivityID returns the id of an activity that happens now, by the clock of the store if that is
-// to be in the past.
+// NewActivityID returns the id of an activity that happens now, by the clock of the store if that
+// is to be in the past.
 func NewActivityID(tx db.Tx) uuid.UUID {
 	id := value.NewID()
 	if tx.DB.PastIDs {

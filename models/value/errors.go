@@ -1,3 +1,5 @@
+// Package value is the ground on which the subjects of package models stand: errors, ids, limits,
+// pages, and the readers of texts and addresses that come from outside.
 package value
 
 import (

@@ -30,19 +30,23 @@ func NewID() uuid.UUID {
 	return uuid.Must(uuid.NewV7())
 }
 
+// Random returns n random bytes from crypto/rand.
 func Random(n int) []byte {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails (crypto/rand)
 	return bytes
 }
 
+// NewToken returns a random token of 256 bits in base64url.
 func NewToken() string { return base64.RawURLEncoding.EncodeToString(Random(32)) }
 
+// HashToken returns the SHA-256 of a token, which the database holds in its place.
 func HashToken(token string) []byte {
 	hash := sha256.Sum256([]byte(token))
 	return hash[:]
 }
 
+// SortedIDs returns the ids in the order in which their rows are locked.
 func SortedIDs(ids []uuid.UUID) []uuid.UUID {
 	if ids == nil {
 		return nil
@@ -52,6 +56,7 @@ func SortedIDs(ids []uuid.UUID) []uuid.UUID {
 	return slices.Compact(sorted)
 }
 
+// CompareIDs compares ids byte by byte.
 func CompareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // LowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7). Before 1970, that is zero.

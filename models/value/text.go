@@ -177,8 +177,8 @@ func lowerCase(r rune) rune {
 	return lower
 }
 
-// ReadCode returns a code, of an app or a recovery code, as the letters and ASCII digits that people
-// type among spaces and dashes, with keyboards of any language.
+// ReadCode returns a code, of an app or a recovery code, as the letters and ASCII digits that
+// people type among spaces and dashes, with keyboards of any language.
 func ReadCode(typed string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.In(r, unicode.L, unicode.Nd) {

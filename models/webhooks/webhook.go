@@ -1,12 +1,13 @@
 package webhooks
 
 import (
-	"portal/models/record"
-	"portal/models/value"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/record"
+	"portal/models/value"
 )
 
 const (
@@ -17,8 +18,8 @@ const (
 
 	// maxWaiting is the number of an account's deliveries that wait. Beyond it the oldest fail.
 	maxWaiting = 10_000
-	// maxPassedOver is the number of deliveries that are due and may be passed over for the next
-	// one.
+	// maxPassedOver is the number of deliveries that are due and may be passed over for the
+	// next one.
 	maxPassedOver = 10_000
 	// DeliveriesKept is how long deliveries are kept for the page.
 	DeliveriesKept = 30 * value.Day

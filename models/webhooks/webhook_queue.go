@@ -7,16 +7,17 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"portal/models/calls"
-	"portal/models/internal/db"
-	"portal/models/record"
-	"portal/models/value"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/calls"
+	"portal/models/internal/db"
+	"portal/models/record"
+	"portal/models/value"
 )
 
 // Turn says which endpoint is next.
@@ -28,7 +29,8 @@ type Turn struct {
 }
 
 // Claim leases the delivery that is due at the endpoint whose turn it is, of several the one that
-// has waited longest, and returns what to send. If nothing is due, the error is [value.ErrNoDelivery].
+// has waited longest, and returns what to send. If nothing is due, the error is
+// [value.ErrNoDelivery].
 func (w *Webhooks) Claim(ctx context.Context, turn Turn) (content DeliveryContent, err error) {
 	endpoint, err := w.nextEndpoint(ctx, turn)
 	if err != nil {

@@ -1,3 +1,4 @@
+// Package webhooks has the endpoints of accounts and the queue of deliveries to them.
 package webhooks
 
 import (
@@ -23,6 +24,7 @@ type Webhooks struct {
 	guard  *webhook.Guard // nil: webhooks are off
 }
 
+// New returns the service, which seals the secrets of endpoints. guard may be nil.
 func New(db *db.DB, sealer secret.Sealer, guard *webhook.Guard) *Webhooks {
 	return &Webhooks{db: db, sealer: sealer, guard: guard}
 }
@@ -77,8 +79,8 @@ func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, gro
 	return e, secret, nil
 }
 
-// eventGroups returns the chosen groups in the order of the form, or an [*value.InvalidError] if none is
-// chosen or one is unknown.
+// eventGroups returns the chosen groups in the order of the form, or an [*value.InvalidError] if
+// none is chosen or one is unknown.
 func eventGroups(chosen []record.EventGroup) (groups []record.EventGroup, err error) {
 	for _, group := range record.EventGroups {
 		if slices.Contains(chosen, group) {
@@ -141,8 +143,8 @@ func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor re
 }
 
 // SetGroups changes which events an endpoint gets from now on, and records the activity. If they
-// are the same, nothing happens. The error may be [value.ErrWebhookNotFound], or an [*value.InvalidError] for
-// the field "groups".
+// are the same, nothing happens. The error may be [value.ErrWebhookNotFound], or an
+// [*value.InvalidError] for the field "groups".
 func (w *Webhooks) SetGroups(ctx context.Context, accountID, id uuid.UUID, chosen []record.EventGroup, actor record.Actor) error {
 	groups, err := eventGroups(chosen)
 	if err != nil {
@@ -171,6 +173,7 @@ func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor r
 	})
 }
 
+// Disable stops deliveries to an endpoint and records the reason.
 func Disable(ctx context.Context, tx db.Tx, e Endpoint, actor record.Actor, reason string) error {
 	now := tx.Now()
 	e.DisabledAt = &now

@@ -20,8 +20,8 @@ const (
 )
 
 // claims are the claims of an ID token or a UserInfo response that the portal reads. Providers send
-// them in different shapes. One that cannot be read counts as absent, because only what needs it may
-// fail.
+// them in different shapes. One that cannot be read counts as absent, because only what needs it
+// may fail.
 type claims struct {
 	Subject         string `json:"sub"`
 	AuthorizedParty any    `json:"azp"`

@@ -3,12 +3,13 @@ package db
 import (
 	"cmp"
 	"context"
-	"portal/models/value"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/value"
 )
 
 // LastSeenBuffer holds when and where sessions were last seen until the background flush writes
@@ -32,23 +33,27 @@ const (
 
 	// seenBatch is how many entries one statement writes. That takes a fraction of
 	// seenTimeout, its time limit.
-	seenBatch   = 1000
+	seenBatch = 1000
+	// SeenTimeout limits the flush.
 	SeenTimeout = 10 * time.Second
 )
 
 // SeenID is the id of a session, or of an agent and the key that used it.
 type SeenID struct{ ID, KeyID uuid.UUID }
 
+// LastSeen is the last use of a session or an agent.
 type LastSeen struct {
 	Owner   uuid.UUID
 	At      time.Time
 	Address string
 }
 
+// NewLastSeenBuffer returns an empty buffer.
 func NewLastSeenBuffer() *LastSeenBuffer {
 	return &LastSeenBuffer{pending: map[SeenID]LastSeen{}, owners: map[uuid.UUID]int{}}
 }
 
+// Set keeps seen for the next flush, unless a later one is kept or the buffer is full.
 func (b *LastSeenBuffer) Set(id SeenID, seen LastSeen) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,6 +81,7 @@ func (b *LastSeenBuffer) Latest(id SeenID, stored time.Time) time.Time {
 	return Later(stored, b.pending[id].At)
 }
 
+// Later returns the later of two times.
 func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -124,6 +130,7 @@ func (b *LastSeenBuffer) Flush(ctx context.Context, write func(context.Context, 
 	return nil
 }
 
+// Rows returns what waits for a flush, sorted by id.
 func (b *LastSeenBuffer) Rows() []LastSeenRow {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,8 @@ type statementSpans struct{ tracer trace.Tracer }
 // tableName does not match an expression in place of a table, which may contain arguments.
 var tableName = regexp.MustCompile(`^[a-z_]+$`)
 
-func NewStatementSpans(tracer trace.Tracer) statementSpans { return statementSpans{tracer} }
+// NewStatementSpans returns a hook that begins a span for each statement of a traced request.
+func NewStatementSpans(tracer trace.Tracer) bun.QueryHook { return statementSpans{tracer} }
 
 // BeforeQuery implements [bun.QueryHook].
 func (h statementSpans) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
@@ -45,6 +46,7 @@ func (h statementSpans) AfterQuery(ctx context.Context, event *bun.QueryEvent) {
 	span.End()
 }
 
+// SystemOf returns the attributes that name the database.
 func SystemOf(db bun.IDB) []attribute.KeyValue {
 	system := "sqlite"
 	if IsPostgres(db) {

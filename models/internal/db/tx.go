@@ -1,3 +1,5 @@
+// Package db is the database as the subjects of package models see it: transactions, the clock, row
+// locks and the differences between SQLite and PostgreSQL. Other packages do not name a dialect.
 package db
 
 import (
@@ -72,6 +74,7 @@ func (e CommittedError) Unwrap() error { return e.error }
 // Committed returns err as an outcome that is committed.
 func Committed(err error) error { return CommittedError{err} }
 
+// IsCommitted reports whether err is a [CommittedError].
 func IsCommitted(err error) bool {
 	_, ok := err.(CommittedError) //nolint:errorlint // not of an error that wraps it
 	return ok
@@ -157,6 +160,7 @@ func (db *DB) DayOf(column string) schema.QueryWithArgs {
 	return bun.SafeQuery("substr(?, 1, 10) || ' 00:00:00+00:00'", bun.Ident(column))
 }
 
+// IsPostgres reports whether the database is PostgreSQL.
 func IsPostgres(db bun.IDB) bool { return db.Dialect().Name() == dialect.PG }
 
 // errLogInUse means that a statement of another connection still reads SQLite's log.
@@ -234,11 +238,13 @@ func (tx Tx) DatabaseNow(ctx context.Context) (time.Time, error) {
 	return PostgresNow(ctx, tx)
 }
 
+// PostgresNow returns the time of a PostgreSQL server.
 func PostgresNow(ctx context.Context, db bun.IDB) (now time.Time, err error) {
 	err = db.NewSelect().ColumnExpr("clock_timestamp()").Scan(ctx, &now)
 	return now, err
 }
 
+// MaxClockSkew is how far the clocks of an instance and the database may be apart.
 const MaxClockSkew = database.MaxClockSkew
 
 // WarnOfClock logs a warning if the process's clock differs from that of PostgreSQL. Instances
