@@ -169,15 +169,18 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			Path: "/docs/operate", Title: "Operate", file: "operate.html", book: SectionOperate,
 			Sections: []GuideSection{{"operator-api", "Operator API"}},
 			Groups: []OperationGroup{d.Reference.group("operator-api",
-				"listAccounts", "showAccount", "putAccount", "listAccountAgents", "putAgent", "removeAgent")},
+				"listAccounts", "showAccount", "putAccount", "eraseAccount", "listAccountAgents", "putAgent", "removeAgent")},
 		}, DocumentationPage{
-			Path: "/docs/operate/people", Title: "Operate: people and keys", file: "operate.html", book: SectionOperate,
+			Path: "/docs/operate/people", Title: "Operate: people", file: "operate.html", book: SectionOperate,
 			Groups: []OperationGroup{d.Reference.group("operator-api",
-				"listUsers", "addUser", "removeUser", "createSignInLink", "listKeys", "revokeKey").as("people", "People and keys")},
+				"listUsers", "addUser", "changeUser", "removeUser", "resetSecondFactor", "createSignInLink").as("people", "People")},
+		}, DocumentationPage{
+			Path: "/docs/operate/keys", Title: "Operate: keys", file: "operate.html", book: SectionOperate,
+			Groups: []OperationGroup{d.Reference.group("operator-api", "listKeys", "putKey", "revokeKey").as("operator-keys", "Keys")},
 		}, DocumentationPage{
 			Path: "/docs/operate/reports", Title: "Operate: activity and calls", file: "operate.html", book: SectionOperate,
 			Groups: []OperationGroup{d.Reference.group("operator-api",
-				"listAllActivity", "listCalls", "endCall").as("operator-reports", "Activity and calls")},
+				"listAllActivity", "listUsageOfAccount", "listCalls", "endCall").as("operator-reports", "Activity and calls")},
 		})
 	}
 	pages = append(pages, DocumentationPage{
@@ -302,6 +305,7 @@ type Operation struct {
 	Parameters                []Field
 	Body                      *RequestBody // nil: none
 	Responses                 []Response
+	Headers                   []Field // of the responses; the type names their statuses
 	Curl                      Snippet
 	Examples                  []Snippet // of the successful response
 }
@@ -325,7 +329,6 @@ type Response struct {
 	Status      string
 	Code        string // of an error; empty otherwise
 	Description Prose
-	Headers     []Field
 	Shapes      []Shape
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // documentationPaths are the pages of a portal with the operator API.
-var documentationPaths = []string{"/docs", "/docs/widget", "/docs/guides", "/docs/workload-identity", "/docs/leaked-keys", "/docs/reports", "/docs/webhooks", "/docs/errors", "/docs/gateway", "/docs/operate", "/docs/operate/people", "/docs/operate/reports", "/docs/changelog"}
+var documentationPaths = []string{"/docs", "/docs/widget", "/docs/guides", "/docs/workload-identity", "/docs/leaked-keys", "/docs/reports", "/docs/webhooks", "/docs/errors", "/docs/gateway", "/docs/operate", "/docs/operate/people", "/docs/operate/keys", "/docs/operate/reports", "/docs/changelog"}
 
 // operated returns the portal over the same store with the operator API.
 func (s *site) operated(t *testing.T) *site {
@@ -210,6 +210,9 @@ func TestPagesLeadToTheirMarkdown(t *testing.T) {
 	page := sqliteSite(t, httpBase).visitor(t).get("/docs/guides").is(http.StatusOK)
 	page.one("link", "View as Markdown").with("href", "/docs/guides.md")
 	page.says("For coding agents: " + httpBase + "/llms.txt lists all pages")
+	if heading, line := strings.Index(page.body, "<h1"), strings.Index(page.body, "For coding agents"); heading > line {
+		t.Error("for screen readers the page does not begin with its heading")
+	}
 	if !strings.Contains(page.body, `<link rel="alternate" type="text/markdown" href="/docs/guides.md">`) {
 		t.Error("the head does not name the Markdown")
 	}

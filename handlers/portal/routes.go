@@ -74,7 +74,7 @@ func (p *Portal) registerDocuments(anyone routes) {
 		paths = append(paths, "/docs/workload-identity")
 	}
 	if p.OperatorToken != "" {
-		paths = append(paths, "/docs/operate", "/docs/operate/people", "/docs/operate/reports")
+		paths = append(paths, "/docs/operate", "/docs/operate/people", "/docs/operate/keys", "/docs/operate/reports")
 	}
 	for _, path := range paths {
 		anyone.get(path, p.documents.show)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -26,11 +27,21 @@ func Convert(page []byte, resolve func(address string) (string, error)) ([]byte,
 		if node.DataAtom == atom.Main {
 			c := converter{resolve: resolve}
 			blocks := c.blocks(node)
+			// On a page the line for coding agents follows the heading.
+			for i, block := range blocks {
+				if strings.HasPrefix(block, forAgents) {
+					blocks = slices.Concat([]string{block}, blocks[:i], blocks[i+1:])
+					break
+				}
+			}
 			return []byte(strings.Join(blocks, "\n\n") + "\n"), c.err
 		}
 	}
 	return nil, errors.New("the page has no main element")
 }
+
+// forAgents begins the line that a text begins with.
+const forAgents = "For coding agents: "
 
 type converter struct {
 	resolve func(string) (string, error)

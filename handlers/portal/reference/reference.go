@@ -39,6 +39,9 @@ func New(openapi []byte, baseURL string) (templates.Reference, error) {
 	return page, errors.Join(r.missing...)
 }
 
+// everywhere are the headers of all responses, which the introduction describes once.
+var everywhere = []string{"#/components/headers/RequestId", "#/components/headers/NoStore"}
+
 // slug returns the HTML id of a section.
 func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, " ", "-")) }
 
@@ -90,8 +93,22 @@ func (r *reader) operation(path string, described methodOperation) templates.Ope
 	if described.RequestBody != nil {
 		o.Body = r.requestBody(*described.RequestBody)
 	}
+	statuses := map[string][]string{} // by header
 	for _, status := range described.Responses.names {
-		r.addResponse(&o, status, described.Responses.values[status])
+		response := r.addResponse(&o, status, described.Responses.values[status])
+		for _, name := range response.Headers.names {
+			if slices.Contains(everywhere, response.Headers.values[name].Ref) {
+				continue
+			}
+			if statuses[name] = append(statuses[name], status); len(statuses[name]) == 1 {
+				o.Headers = append(o.Headers, r.header(name, response.Headers.values[name]))
+			}
+		}
+	}
+	for i, header := range o.Headers {
+		if with := statuses[header.Name]; len(with) < len(o.Responses) {
+			o.Headers[i].Type += ", with " + strings.Join(with, ", ")
+		}
 	}
 	o.Curl = templates.NewSnippet("curl-"+o.ID, "curl", "bash", curl(o), r.fill)
 	return o
@@ -133,16 +150,14 @@ func (r *reader) requestBody(described requestBody) *templates.RequestBody {
 	return body
 }
 
-// addResponse adds a response, and the examples of a successful one.
-func (r *reader) addResponse(o *templates.Operation, status string, described response) {
+// addResponse adds a response, and the examples of a successful one. It returns the response
+// itself for a reference.
+func (r *reader) addResponse(o *templates.Operation, status string, described response) response {
 	shared := described.Ref != ""
 	if shared {
 		described = lookup(r, r.Components.Responses, described.Ref)
 	}
 	added := templates.Response{Status: status, Description: templates.NewProse(described.Description)}
-	for _, name := range described.Headers.names {
-		added.Headers = append(added.Headers, r.header(name, described.Headers.values[name]))
-	}
 	kind, content := described.Content.first()
 	if added.Failed() {
 		added.Code = codeOf(content)
@@ -150,7 +165,7 @@ func (r *reader) addResponse(o *templates.Operation, status string, described re
 			r.addErrors(added, content)
 		}
 		o.Responses = append(o.Responses, added)
-		return
+		return described
 	}
 	added.Shapes = r.shapes(content.Schema)
 	for _, name := range content.Examples.names {
@@ -160,6 +175,7 @@ func (r *reader) addResponse(o *templates.Operation, status string, described re
 		o.Examples = append(o.Examples, templates.NewSnippet(id, title, "json", exampleText(kind, shown.Value), r.fill))
 	}
 	o.Responses = append(o.Responses, added)
+	return described
 }
 
 // exampleText returns an example as it is sent.

@@ -43,6 +43,32 @@ func operation(t *testing.T, id string) templates.Operation {
 	return templates.Operation{}
 }
 
+func TestEveryOperationIsOnOnePage(t *testing.T) {
+	t.Parallel()
+	var document struct {
+		Paths map[string]map[string]struct{ OperationID string }
+	}
+	if err := json.Unmarshal(read(t, "openapi.json"), &document); err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string][]string{}
+	all := templates.Documentation{Reference: page(t), Workloads: templates.NewWorkloadGuides("https://portal.example.com"), Operated: true}
+	for _, page := range templates.NewDocumentation(all) {
+		for _, group := range page.Groups {
+			for _, o := range group.Operations {
+				pages[o.ID] = append(pages[o.ID], page.Path)
+			}
+		}
+	}
+	for _, methods := range document.Paths {
+		for _, described := range methods {
+			if len(pages[described.OperationID]) != 1 {
+				t.Errorf("%s is on the pages %q, want one", described.OperationID, pages[described.OperationID])
+			}
+		}
+	}
+}
+
 func TestEveryOperationIsInTheReference(t *testing.T) {
 	t.Parallel()
 	var document struct {
