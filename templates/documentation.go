@@ -72,6 +72,9 @@ type DocumentationPage struct {
 	Sections    []GuideSection
 	Groups      []OperationGroup
 
+	Query string                // of a search
+	Found []DocumentationResult // by a search
+
 	file string
 	book Section
 }
@@ -193,6 +196,16 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 	return pages
 }
 
+// Searched returns the page with what a search finds in the documentation of a page.
+func (p DocumentationPage) Searched() DocumentationPage {
+	return DocumentationPage{Documentation: p.Documentation, Path: "/docs/search", Title: "Search", file: "search.html"}
+}
+
+// DocumentationResult is a section that a search finds.
+type DocumentationResult struct {
+	Page, Heading, URL, Excerpt string
+}
+
 // EventList is the events of a group.
 type EventList struct {
 	Name  string
@@ -273,8 +286,9 @@ func (p Reference) Snippets() []Snippet {
 
 // OperationGroup is the operations with one tag.
 type OperationGroup struct {
-	ID, Name, Description string
-	Operations            []Operation
+	ID, Name    string
+	Description Prose
+	Operations  []Operation
 }
 
 // group returns the group with this id. If operations are given, it has only these.
@@ -327,7 +341,7 @@ type RequestBody struct {
 // Response is a response of an operation.
 type Response struct {
 	Status      string
-	Code        string // of an error; empty otherwise
+	Codes       []string // of an error; empty otherwise
 	Description Prose
 	Shapes      []Shape
 }

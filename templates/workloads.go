@@ -76,7 +76,9 @@ steps:
     run: |
       TOKEN=$(curl -sS --fail -H "Authorization: Bearer $ACTIONS_ID_TOKEN_REQUEST_TOKEN" \
         --get --data-urlencode audience='AUDIENCE' "$ACTIONS_ID_TOKEN_REQUEST_URL" | jq -er .value)
+      echo "::add-mask::$TOKEN"
 ` + indented(exchangeCommand, 6) + ` | jq -er .access_token > access-token
+      echo "::add-mask::$(cat access-token)"
 `}},
 	},
 	workload.GitLab: {

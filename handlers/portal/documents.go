@@ -31,6 +31,9 @@ type documents struct {
 type documentation struct {
 	pages map[string]document // by path
 	index []byte
+
+	search   templates.DocumentationPage
+	sections func() ([]section, error)
 }
 
 // document is a page, and its Markdown, which the first call makes from the page.
@@ -64,6 +67,8 @@ func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation
 	for _, page := range pages {
 		all.pages[page.Path] = document{page, sync.OnceValues(func() ([]byte, error) { return s.convert(page) })}
 	}
+	all.search = pages[0].Searched()
+	all.sections = sync.OnceValues(func() ([]section, error) { return s.sections(pages) })
 	all.index, err = pages[0].Index(s.Name)
 	return all, err
 }

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,6 +71,23 @@ func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 func TestErrorsShowTheMessagesOfEachCode(t *testing.T) {
 	page := sqliteSite(t, httpBase).visitor(t).get("/docs/errors").is(http.StatusOK)
 	page.says("The user or the account is disabled.", "An agent of another account has this id. Choose another id.")
+}
+
+func TestResponsesNameEachOfTheirCodes(t *testing.T) {
+	page := sqliteSite(t, httpBase).visitor(t).get("/docs/reports").is(http.StatusOK)
+	page.says("403 ADDRESS_NOT_ALLOWED ACCESS_NOT_ALLOWED")
+	page.says("for a key with the access reports .") // not with backquotes
+}
+
+func TestDocumentationIsSearched(t *testing.T) {
+	v := sqliteSite(t, httpBase).visitor(t)
+	page := v.get("/docs/search?q=rotate+KEY").is(http.StatusOK).one("main", "")
+	page.one("searchbox", "Search the documentation").with("value", "rotate KEY")
+	page.one("link", "Rotate a key").with("href", "/docs/guides#rotation")
+	v.get("/docs/search?q=invalid_grant").is(http.StatusOK).one("main", "").one("link", "Exchange a token").with("href", "/docs/workload-identity#workload-identity")
+	v.get("/docs/search?q=" + url.QueryEscape("nothing <b>\x00\xff")).is(http.StatusOK).says("No section has all words")
+	v.get("/docs/search").is(http.StatusOK).says("Enter words")
+	v.get("/docs/search?q=erase+an+account").one("main", "").none("link", "Erase an account") // the operator API is off
 }
 
 // maxMarkdown is how many characters of a page all common coding agents read.

@@ -76,6 +76,7 @@ func (p *Portal) registerDocuments(anyone routes) {
 	if p.OperatorToken != "" {
 		paths = append(paths, "/docs/operate", "/docs/operate/people", "/docs/operate/keys", "/docs/operate/reports")
 	}
+	anyone.get(searchPath, p.documents.search)
 	for _, path := range paths {
 		anyone.get(path, p.documents.show)
 		anyone.get(path+markdownExtension, p.documents.showMarkdown)

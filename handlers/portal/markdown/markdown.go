@@ -99,6 +99,8 @@ func (c *converter) block(node *html.Node) ([]string, bool) {
 			return []string{"**" + c.line(node) + "**"}, true
 		}
 		return c.blocks(node), true
+	case atom.Form: // a search, for a browser
+		return nil, true
 	case atom.Header, atom.Section, atom.Article, atom.Details, atom.P:
 		return c.blocks(node), true
 	default:

@@ -28,7 +28,7 @@ func New(openapi []byte, baseURL string) (templates.Reference, error) {
 	}
 	for _, tag := range r.Tags {
 		page.Groups = append(page.Groups, templates.OperationGroup{
-			ID: slug(tag.Name), Name: tag.Name, Description: tag.Description, Operations: r.operations(tag.Name),
+			ID: slug(tag.Name), Name: tag.Name, Description: templates.NewProse(tag.Description), Operations: r.operations(tag.Name),
 		})
 	}
 	for _, code := range r.Components.Schemas["ErrorCode"].Enum {
@@ -160,7 +160,7 @@ func (r *reader) addResponse(o *templates.Operation, status string, described re
 	added := templates.Response{Status: status, Description: templates.NewProse(described.Description)}
 	kind, content := described.Content.first()
 	if added.Failed() {
-		added.Code = codeOf(content)
+		added.Codes = codesOf(content)
 		if shared {
 			r.addErrors(added, content)
 		}
@@ -199,11 +199,9 @@ func exampleText(mediaType string, value json.RawMessage) string {
 // addErrors adds the examples of an error response to the rows of their codes. The description of a
 // row is that of its example, of the first response with this code alone, or else of the first one.
 func (r *reader) addErrors(response templates.Response, content media) {
-	codes := map[string]bool{}
 	for _, name := range content.Examples.names {
 		shown := content.Examples.values[name]
 		body := bodyOf(shown)
-		codes[body.Code] = true
 		row := r.errors[body.Code]
 		row.Status, row.Code = response.Status, body.Code
 		if row.Description == nil {
@@ -218,9 +216,13 @@ func (r *reader) addErrors(response templates.Response, content media) {
 		}
 		r.errors[body.Code] = row
 	}
-	if row := r.errors[response.Code]; len(codes) == 1 && !r.described[response.Code] {
+	if len(response.Codes) != 1 {
+		return
+	}
+	if code := response.Codes[0]; !r.described[code] {
+		row := r.errors[code]
 		row.Description = response.Description
-		r.errors[response.Code], r.described[response.Code] = row, true
+		r.errors[code], r.described[code] = row, true
 	}
 }
 
@@ -234,8 +236,12 @@ func bodyOf(shown example) (body errorBody) {
 	return body
 }
 
-// codeOf returns the code in the first example of an error response.
-func codeOf(content media) string {
-	_, shown := content.Examples.first()
-	return bodyOf(shown).Code
+// codesOf returns the codes in the examples of an error response.
+func codesOf(content media) (codes []string) {
+	for _, name := range content.Examples.names {
+		if code := bodyOf(content.Examples.values[name]).Code; code != "" && !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }
