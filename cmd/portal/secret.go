@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"portal/models/secret"
@@ -30,6 +29,12 @@ func fileSecret(directory string) (value string, isNew bool, err error) {
 		isNew = true
 		value, err = readSecret(path)
 	}
+	if err == nil {
+		var invalid error
+		if value, invalid = settingValue(value); invalid != nil {
+			return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s %w", path, invalid)
+		}
+	}
 	switch {
 	case err != nil:
 		return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s cannot be read: %s", path,
@@ -49,7 +54,7 @@ func othersMayRead(directory string) bool {
 
 func readSecret(path string) (string, error) {
 	content, err := os.ReadFile(path) //nolint:gosec // the operator names the directory
-	return strings.TrimSpace(strings.TrimPrefix(string(content), string(byteOrderMark))), err
+	return string(content), err
 }
 
 // absolute returns the absolute path, or path if there is none.

@@ -51,6 +51,21 @@ func TestConcurrentCallsReturnTheSameSecret(t *testing.T) {
 	}
 }
 
+func TestTheSecretFileIsReadAsAVariable(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, secretFile)
+	for content, words := range map[string]string{
+		"\ufeff " + goodSecret + " \r\n\n": "", goodSecret + "\n" + goodSecret: "control character", goodSecret + "\xff": "not UTF-8",
+	} {
+		modelstest.Must(t, os.WriteFile(path, []byte(content), 0o600))
+		value, _, err := fileSecret(dir)
+		if words == "" && (err != nil || value != goodSecret) || words != "" && (err == nil || !strings.Contains(err.Error(), words) ||
+			!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), goodSecret[:8])) {
+			t.Errorf("%q: got %q, error %v", content, value, err)
+		}
+	}
+}
+
 func TestATruncatedSecretFileIsAnErrorWithoutItsContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, secretFile)

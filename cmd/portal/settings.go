@@ -343,12 +343,15 @@ func readSettings(names ...string) (settings, error) {
 	return s, found.err()
 }
 
-// variable returns the value of an environment variable without the white space at its ends, which
-// files of secrets and editors add. Because compose files and unit files cannot leave a variable
-// out, an empty value counts as not set. If a control character is inside, variable returns an
-// error too.
-func variable(name string) (string, error) {
-	value := strings.TrimFunc(os.Getenv(name), func(r rune) bool { return unicode.IsSpace(r) || r == byteOrderMark })
+// variable returns the [settingValue] of an environment variable. Because compose files and unit
+// files cannot leave a variable out, an empty value counts as not set.
+func variable(name string) (string, error) { return settingValue(os.Getenv(name)) }
+
+// settingValue returns the value of a setting in the environment or in a file without the white
+// space at its ends, which files of secrets and editors add. If a control character is inside,
+// settingValue returns an error too.
+func settingValue(text string) (string, error) {
+	value := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == byteOrderMark })
 	switch {
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return value, errors.New("has a control character inside, such as a line break or a tab; remove it")

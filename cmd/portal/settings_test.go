@@ -117,6 +117,21 @@ func TestAControlCharacterInsideAValueIsRefused(t *testing.T) {
 	expectErrors(t, map[string]string{"PORTAL_NAME": "Acme \xff"}, "PORTAL_NAME")
 }
 
+// A secret or a URL with a password may be in the wrong variable.
+func TestNoMessageShowsALongValueOrAURL(t *testing.T) {
+	for _, row := range settingRows() {
+		for _, value := range []string{"http://user:hunter2@proxy.example.com:3128", goodSecret + "hunter2" + goodSecret, "x@hunter2"} {
+			_, found := parse(t, map[string]string{row.name: value})
+			if row.name == "PORTAL_LOGO" { // a path
+				continue
+			}
+			if strings.Contains(found.Error(), "hunter") {
+				t.Errorf("%s: %q", row.name, found)
+			}
+		}
+	}
+}
+
 // Libraries read these variables from the environment themselves.
 func TestWhiteSpaceIsCutForLibrariesToo(t *testing.T) {
 	for _, name := range []string{"OTEL_SERVICE_NAME", "PGPASSWORD", "HTTPS_PROXY", "no_proxy"} {

@@ -141,7 +141,7 @@ func readSpanReceiver() (*spanReceiver, []string) {
 		return nil, nil
 	}
 	if protocol := cmp.Or(read(traces+"PROTOCOL"), read(all+"PROTOCOL")); protocol != "" && protocol != "http/protobuf" {
-		found.add(all+"PROTOCOL", "unsupported protocol %q; use http/protobuf, whose default port is 4318", protocol)
+		found.add(all+"PROTOCOL", "unsupported protocol%s; use http/protobuf, whose default port is 4318", shown(protocol))
 	}
 	header := http.Header{}
 	for field := range strings.SplitSeq(cmp.Or(read(traces+"HEADERS"), read(all+"HEADERS")), ",") {

@@ -26,13 +26,22 @@ import (
 // The functions in this file parse the values of settings, which are not empty. Their errors say
 // what to write instead. If a value may contain a secret, the error has no part of it.
 
+// shown returns a value for an error about it, after a space. A long one and a URL may have a secret,
+// so it returns "" for them.
+func shown(value string) string {
+	if len(value) > 24 || strings.Contains(value, "@") || strings.Contains(value, "://") {
+		return ""
+	}
+	return " " + strconv.Quote(value)
+}
+
 // duration returns a function that parses a duration such as 10m, from least to most inclusive.
 func duration(least, most time.Duration) func(string) (time.Duration, error) {
 	return func(value string) (time.Duration, error) {
 		d, err := time.ParseDuration(value)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("invalid duration %q; write a number with its unit, such as 90s, 10m or 12h", value)
+			return 0, fmt.Errorf("invalid duration%s; write a number with its unit, such as 90s, 10m or 12h", shown(value))
 		case d < least || d > most:
 			return 0, fmt.Errorf("%q is out of range; choose a duration from %s to %s", value, short(least), short(most))
 		}
@@ -52,7 +61,7 @@ func days(value string) (time.Duration, error) {
 	}
 	n, err := strconv.ParseUint(count, 10, 32)
 	if err != nil || count == value || n == 0 || int(n)*hours > 24*maxKeyDays {
-		return 0, fmt.Errorf("invalid lifetime %q; write whole days or hours above zero, such as 90d or 8760h", value)
+		return 0, fmt.Errorf("invalid lifetime%s; write whole days or hours above zero, such as 90d or 8760h", shown(value))
 	}
 	return time.Duration(int(n)*hours) * time.Hour, nil
 }
@@ -76,7 +85,7 @@ func address(value string) (string, error) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return "", fmt.Errorf("invalid listen address %q; write host:port, such as 127.0.0.1:8080 or 0.0.0.0:8080", value)
+		return "", fmt.Errorf("invalid listen address%s; write host:port, such as 127.0.0.1:8080 or 0.0.0.0:8080", shown(value))
 	}
 	return value, nil
 }
@@ -143,7 +152,7 @@ func networks(value string) (all []netip.Prefix, err error) {
 	for _, field := range fields(value) {
 		network, err := netip.ParsePrefix(field)
 		if err != nil {
-			return nil, fmt.Errorf("invalid network %q; write networks in CIDR form, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", field)
+			return nil, fmt.Errorf("invalid network%s; write networks in CIDR form, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", shown(field))
 		}
 		all = append(all, network)
 	}
@@ -183,7 +192,7 @@ func rate(value string) (middleware.RateLimit, error) {
 	perSecond, burst, _ := strings.Cut(value, ":")
 	limit := middleware.RateLimit{PerSecond: positive(perSecond), Burst: positive(burst)}
 	if limit.PerSecond == 0 || limit.Burst == 0 {
-		return limit, fmt.Errorf("invalid rate %q; write requests per second and burst, such as 50:100, or off", value)
+		return limit, fmt.Errorf("invalid rate%s; write requests per second and burst, such as 50:100, or off", shown(value))
 	}
 	return limit, nil
 }
@@ -194,7 +203,7 @@ func algorithms(value string) ([]widget.Algorithm, error) {
 	for field := range strings.SplitSeq(value, ",") {
 		algorithm := widget.Algorithm(strings.TrimSpace(field))
 		if !slices.Contains(widget.Algorithms(), algorithm) || slices.Contains(all, algorithm) {
-			return nil, fmt.Errorf("invalid algorithms %q; write EdDSA or ES256, or both with a comma, the one that signs first", value)
+			return nil, fmt.Errorf("invalid algorithms%s; write EdDSA or ES256, or both with a comma, the one that signs first", shown(value))
 		}
 		all = append(all, algorithm)
 	}
@@ -208,7 +217,7 @@ var logLevels = map[string]slog.Level{
 func logLevel(value string) (slog.Level, error) {
 	level, ok := logLevels[value]
 	if !ok {
-		return level, fmt.Errorf("invalid level %q; write debug, info, warn or error", value)
+		return level, fmt.Errorf("invalid level%s; write debug, info, warn or error", shown(value))
 	}
 	return level, nil
 }
@@ -218,7 +227,7 @@ func logLevel(value string) (slog.Level, error) {
 func choice(yes, no string) func(string) (bool, error) {
 	return func(value string) (bool, error) {
 		if value != yes && value != no {
-			return false, fmt.Errorf("invalid value %q; write %s or %s", value, yes, no)
+			return false, fmt.Errorf("invalid value%s; write %s or %s", shown(value), yes, no)
 		}
 		return value == yes, nil
 	}
@@ -228,7 +237,7 @@ func choice(yes, no string) func(string) (bool, error) {
 func count(value string) (int, error) {
 	n := positive(value)
 	if n == 0 {
-		return 0, fmt.Errorf("invalid number %q; write a number from 1 to 1000000", value)
+		return 0, fmt.Errorf("invalid number%s; write a number from 1 to 1000000", shown(value))
 	}
 	return n, nil
 }
@@ -247,8 +256,8 @@ const maxProductName = 40
 
 // productName checks a short name.
 func productName(value string) (string, error) {
-	if utf8.RuneCountInString(value) > maxProductName {
-		return "", fmt.Errorf("invalid name %q; use 1 to %d characters", value, maxProductName)
+	if length := utf8.RuneCountInString(value); length > maxProductName {
+		return "", fmt.Errorf("invalid name of %d characters; use at most %d", length, maxProductName)
 	}
 	return value, nil
 }
