@@ -386,11 +386,11 @@ func (s settings) checkPortal(ctx context.Context) (lines []finding) {
 	const subject = "PORTAL_BASE_URL"
 	client = &http.Client{CheckRedirect: notFollowed}
 	err := askPortal(ctx, client, s.baseURL.String(), ours)
-	_, unreachable := errors.AsType[*unreachableError](err)
+	_, away := errors.AsType[*awayError](err)
 	switch {
 	case err == nil:
 		lines = append(lines, found(gradeOK, subject, "%s answers, and publishes the keys of this portal", s.baseURL))
-	case unreachable && !running:
+	case away && !running:
 		lines = append(lines, found(gradeWarning, subject, "%s %s; start the portal and its proxy", s.baseURL, err))
 	default:
 		lines = append(lines, found(gradeFailed, subject, "%s %s; check its name, and the proxy in front of the portal", s.baseURL, err))
@@ -420,30 +420,38 @@ func (s settings) publicKeys() (ids []string) {
 	return ids
 }
 
-// unreachableError means that no server answers at an address.
-type unreachableError struct{ cause error }
+// awayError means that no server answers at an address, or a proxy or a portal that is not ready.
+type awayError struct{ cause error }
 
-func (e *unreachableError) Error() string { return "does not answer: " + cause(e.cause) }
+func (e *awayError) Error() string { return "is not ready: " + cause(e.cause) }
 
-func (e *unreachableError) Unwrap() error { return e.cause }
+func (e *awayError) Unwrap() error { return e.cause }
 
 // askPortal returns an error unless a portal answers at a URL, is ready, and publishes these keys.
 func askPortal(ctx context.Context, client *http.Client, base string, keys []string) error {
-	status, _, err := get(ctx, client, base+api.ReadinessPath)
-	switch {
-	case err != nil:
-		return &unreachableError{err}
-	case status == http.StatusServiceUnavailable:
-		return errors.New("is not ready (503): see the log of the portal")
-	case status != http.StatusOK:
-		return fmt.Errorf("answers %d, so another program answers there, or a proxy that does not reach the portal", status)
-	}
-	status, body, err := get(ctx, client, base+api.SigningKeysPath)
+	ready, _, err := get(ctx, client, base+api.ReadinessPath)
 	if err != nil {
-		return &unreachableError{err}
+		return &awayError{err}
+	}
+	switch ready.StatusCode {
+	case http.StatusOK:
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return &awayError{errors.New("the status is " + ready.Status)}
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		to, err := ready.Location()
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("redirects to %s://%s, which is the address to set if users open that", to.Scheme, to.Host)
+	default:
+		return fmt.Errorf("answers %s, so another program answers there", ready.Status)
+	}
+	response, body, err := get(ctx, client, base+api.SigningKeysPath)
+	if err != nil {
+		return &awayError{err}
 	}
 	set, err := keyset.Parse(body)
-	if status != http.StatusOK || err != nil {
+	if response.StatusCode != http.StatusOK || err != nil {
 		return fmt.Errorf("publishes no keys at %s, so another program answers there", api.SigningKeysPath)
 	}
 	published := set.ByID()
@@ -455,20 +463,20 @@ func askPortal(ctx context.Context, client *http.Client, base string, keys []str
 	return nil
 }
 
-func get(ctx context.Context, client *http.Client, address string) (status int, body []byte, err error) {
+// get requests a page and returns the response and its body.
+func get(ctx context.Context, client *http.Client, address string) (response *http.Response, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, nil, err
+	if response, err = client.Do(request); err != nil {
+		return nil, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err = io.ReadAll(io.LimitReader(response.Body, maxPage))
-	return response.StatusCode, body, err
+	return response, body, err
 }
 
 // cause returns the text of an error without the address of the request, which the caller says.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -171,6 +172,31 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 		t.Errorf("%+v", missing)
 	}
 	portal(t, []string{"PORTAL_ADDR=nowhere"}, "", "check").failsWith(t, "PORTAL_ADDR: ")
+}
+
+func TestCheckOfAnAddressThatIsNotThePortal(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handler      http.HandlerFunc
+		grade, words string
+	}{
+		"another program": {http.NotFound, gradeFailed, "answers 404 Not Found, so another program answers"},
+		"a redirect": {
+			http.RedirectHandler("https://portal.example.com/readyz?secret", http.StatusMovedPermanently).ServeHTTP, gradeFailed,
+			"redirects to https://portal.example.com, ",
+		},
+		"a proxy before the first start": {
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, gradeWarning, "502 Bad Gateway; start the portal",
+		},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<h1>Hello</h1>")) }, gradeFailed, "publishes no keys"},
+	} {
+		server := httptest.NewServer(test.handler)
+		lines := settings{addr: "127.0.0.1:0", baseURL: modelstest.Value(url.Parse(server.URL))(t)}.checkPortal(t.Context())
+		server.Close()
+		if len(lines) != 1 || lines[0].grade != test.grade || !strings.Contains(lines[0].text, test.words) || strings.Contains(lines[0].text, "secret") {
+			t.Errorf("%s: %+v", name, lines)
+		}
+	}
 }
 
 func TestCheckExplainsMissingRights(t *testing.T) {
