@@ -42,8 +42,9 @@ var bundles = map[string][]string{
 	},
 	"app.js": {
 		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/menus.js", "js/confirmations.js",
-		"js/times.js", "js/passwords.js", "js/passkeys.js", "js/labels.js", "js/list.js", "js/outcome.js",
+		"js/times.js", "js/passwords.js", "js/labels.js", "js/list.js", "js/outcome.js",
 	},
+	"passkeys.js": {"js/passkeys.js"}, // a few pages need it
 	"docs.css":    {"css/docs/layout.css", "css/docs/content.css"},
 	"docs.js":     {"js/page.js", "js/copy.js", "js/contents.js"},
 	"favicon.svg": {"favicon.svg"},
@@ -165,15 +166,22 @@ func concatenate(files []string) ([]byte, error) {
 		}
 		all.Write(content)
 	}
-	if strings.HasSuffix(files[0], ".svg") {
-		return all.Bytes(), nil
+	switch path.Ext(files[0]) {
+	case ".css":
+		return spaces.ReplaceAll(redundant.ReplaceAll(all.Bytes(), nil), []byte("$1")), nil
+	case ".js":
+		return redundant.ReplaceAll(all.Bytes(), nil), nil
 	}
-	return redundant.ReplaceAll(all.Bytes(), nil), nil
+	return all.Bytes(), nil
 }
 
 // redundant matches comments and the space before lines, which take a quarter of a compressed
 // bundle. A comment begins a line, because text may contain its marks.
 var redundant = regexp.MustCompile(`(?m)^\s*(?:(?:/\*(?s:.*?)\*/|//.*$)\s*)+|^\s+`)
+
+// spaces matches the space between the parts of a style sheet, which has none of these characters
+// in a text.
+var spaces = regexp.MustCompile(`\s*([{};])\s*`)
 
 // AcceptsGzip reports whether the client accepts gzip. It supports the parts of Accept-Encoding
 // (RFC 9110, section 12.5.3) that browsers and caches use: "gzip;q=0" is a refusal.
