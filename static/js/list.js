@@ -16,7 +16,7 @@
     const { fragment } = tasks[0];
     const [rows, newRows] = [rowsOf(list()), rowsOf(fragment)];
     gone = null;
-    const focused = rows && document.activeElement.closest('#api-key-rows > tr');
+    const focused = rows && document.activeElement?.closest('#api-key-rows > tr');
     if (focused && !isOpen(focused) && !fragment.querySelector(`#${focused.id}`)) {
       gone = ['.key-label', '.key-masked'].map((cell) => focused.querySelector(cell).textContent.trim());
     }
@@ -32,7 +32,7 @@
   let gone = null; // its label and its masked key
   let after = []; // the rows that may get the focus
   document.addEventListener('htmx:before:swap', ({ detail: { ctx } }) => {
-    const row = (ctx.background ? document.activeElement : ctx.sourceElement).closest?.('#api-key-rows > tr');
+    const row = (ctx.background ? document.activeElement : ctx.sourceElement)?.closest('#api-key-rows > tr');
     const rows = row ? [...row.parentElement.children].filter(({ hidden }) => !hidden) : [];
     const place = rows.indexOf(row);
     after = row ? [row, ...rows.slice(place + 1), ...rows.slice(0, place).reverse()] : [];
