@@ -49,7 +49,7 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 	for path, heading := range map[string]string{
 		"/docs": "Use the API", "/docs/widget": "Complete widget", "/docs/guides": "Guides", "/docs/leaked-keys": "Leaked keys", "/docs/errors": "Errors", "/docs/gateway": "Run behind a gateway",
 		"/docs/reports": "Reports", "/docs/webhooks": "Webhooks", "/docs/operate/reports": "Operate: activity and calls",
-		"/docs/operate": "Operate", "/docs/operate/people": "Operate: people", "/docs/operate/keys": "Operate: keys", "/docs/changelog": "Changelog",
+		"/docs/operate": "Operate", "/docs/operate/people": "Operate: people", "/docs/operate/keys": "Operate: agents and keys", "/docs/changelog": "Changelog",
 	} {
 		v.Open(path)
 		v.ExpectHeading(heading)
