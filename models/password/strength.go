@@ -37,7 +37,7 @@ func Problem(password string, words ...string) string {
 
 // isCommon reports whether a password in lower case is among the first guesses of an attacker
 // (OWASP ASVS 5.0, 6.2.4 and 6.2.11): a common password or one of words, also if repeated, with
-// separators, or surrounded by digits and punctuation, or a sequence such as abcdefghijkl.
+// separators, or between digits and punctuation, or a sequence such as abcdefghijkl.
 //
 // The zxcvbn library for Go scores more patterns. But it parses its dictionaries at the start of
 // the program, which takes 135 ms, scores abababababab as strong, and needs a second for 128 random
@@ -52,7 +52,13 @@ func isCommon(password string, words []string) bool {
 		return true
 	}
 	core := strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) })
-	return slices.ContainsFunc([]string{password, core, joined, strings.Join(parts, "")}, func(guess string) bool {
+	letters := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return r
+		}
+		return -1
+	}, password)
+	return slices.ContainsFunc([]string{password, core, joined, letters, strings.Join(parts, "")}, func(guess string) bool {
 		return isGuess(guess, words) || isGuess(repeatedUnit(guess), words)
 	})
 }
