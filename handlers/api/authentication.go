@@ -184,7 +184,7 @@ func (cs *customers) serve(c *gin.Context, caller keys.Principal, address netip.
 		return err
 	}
 	if access != "" && !caller.Allows(access) {
-		return value.ErrAccessNotAllowed
+		return problem.AccessNotAllowed(access)
 	}
 	return h(c, caller)
 }

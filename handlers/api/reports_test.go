@@ -33,7 +33,11 @@ func TestAccessOfKeys(t *testing.T) {
 		reports := s.reportsKey(c)
 		refused := func(method, path, secret string) {
 			t.Helper()
-			s.send(method, path, bearer(secret)).fails(http.StatusForbidden, "ACCESS_NOT_ALLOWED").says("KeyNotAllowed", "access")
+			example := "access"
+			if secret == c.secret {
+				example = "accessReports"
+			}
+			s.send(method, path, bearer(secret)).fails(http.StatusForbidden, "ACCESS_NOT_ALLOWED").says("KeyNotAllowed", example)
 		}
 		for _, path := range []string{"/api/activity", "/api/calls", "/api/usage"} {
 			s.get(path, bearer(reports)).is(http.StatusOK)

@@ -45,11 +45,6 @@ var table = []struct {
 		Message: "The API key is not accepted from the address of this request. " +
 			"Send it from an allowed network, or change the restrictions of the key on the API Keys page.",
 	}},
-	{value.ErrAccessNotAllowed, Problem{
-		Status: http.StatusForbidden, Code: CodeAccessNotAllowed, Reason: ReasonAccess,
-		Message: "The API key has another access. Keys for reports read only /api/activity, /api/calls, /api/usage and /api/key, " +
-			"and other keys do not read the first three. Generate a key with the right access on the API Keys page.",
-	}},
 	{value.ErrWebhookNotFound, missing("", "Webhook not found in this account.")},
 	{value.ErrAgentNotFound, missing(CodeAgentNotFound,
 		"Agent not found in this account. GET /api/agents lists the account's agents.")},

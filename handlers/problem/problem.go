@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"portal/models/keys"
 )
 
 // The codes of the JSON API. They are part of its contract.
@@ -106,6 +108,15 @@ func AgentNotAllowed() Problem {
 		Message: "The agent in agentId does not belong to this API key or widget token. " +
 			"Use an agent that GET /api/agents lists or, with a widget token, the agent that it was issued for.",
 	}
+}
+
+// AccessNotAllowed returns a 403 for an API key with the other access than the endpoint's.
+func AccessNotAllowed(endpoint keys.Access) Problem {
+	message := "This key is for reports and can’t call this endpoint. Generate one with the access “Agents and tokens”."
+	if endpoint == keys.AccessReports {
+		message = "This key is for agents and tokens and can’t call this endpoint. Generate one with the access “Reports only”."
+	}
+	return Problem{Status: http.StatusForbidden, Code: CodeAccessNotAllowed, Reason: ReasonAccess, Message: message}
 }
 
 // keyExpired returns the 401 for an API key that expired at a time.
@@ -225,7 +236,7 @@ func CrossOrigin(cause error) Problem {
 func Unavailable(cause error) Problem {
 	return Problem{
 		Status: http.StatusServiceUnavailable, Code: CodeUnavailable,
-		Message:    "The service is temporarily unavailable. Your request is fine. Try again shortly.",
+		Message:    "The service is temporarily unavailable. Your request wasn’t the problem. Try again in a moment.",
 		RetryAfter: time.Second,
 		Cause:      cause,
 	}

@@ -23,7 +23,6 @@ var (
 	ErrAccountDisabled   = errors.New("the account of the API key is disabled")
 	ErrAgentNotAllowed   = errors.New("the agent is not one of the agents of the API key")
 	ErrAgentPaused       = errors.New("the agent is paused")
-	ErrAccessNotAllowed  = errors.New("the API key has another access")
 	ErrAddressNotAllowed = errors.New("the address is in none of the networks of the API key")
 )
 
