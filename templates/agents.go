@@ -49,6 +49,7 @@ type AgentItem struct {
 	Calls        *calls.OpenCalls // that end; nil without LiveKit
 	PauseFocused bool             // the Pause or Resume button takes the focus
 	LastUsed     *Moment          // for the confirmation; nil: not in the last 90 days
+	New          bool             // the item was just created
 	Focused      bool             // the Remove button takes the focus
 
 	Rename        *Rename // not nil while the item edits the name

@@ -25,6 +25,7 @@ type KeyPage struct {
 	CallLimits string       // how much of them is used, such as "3 of 5 calls"; empty: none
 	Trust      string       // who can use a key without a secret
 
+	Support   string // URL of the support; may be empty
 	Chart     UsageChart
 	Columns   []Column // of the sources
 	Sources   []KeySource

@@ -125,20 +125,18 @@ func (c UsageChart) setTime(bar *UsageBar, start time.Time, before int) {
 	}
 }
 
-// axisTop returns the value at the top of the axis: an even, round number that is at least the
-// highest bar.
+// axisTop returns the value at the top of the axis: the next round, even number that is at least the
+// highest bar, such as 2,500 for 2,450.
 func axisTop(requests, refusals []int64) int64 {
-	most := int64(0)
+	most := int64(1)
 	for i := range requests {
 		most = max(most, requests[i]+refusals[i])
 	}
-	for magnitude := int64(1); ; magnitude *= 10 {
-		for _, digit := range []int64{2, 4, 6, 8, 10} {
-			if top := digit * magnitude; top >= most {
-				return top
-			}
-		}
+	step := int64(2)
+	for magnitude := int64(10); magnitude <= most; magnitude *= 10 {
+		step = max(10, magnitude/2)
 	}
+	return (most + step - 1) / step * step
 }
 
 // scaled returns the height of a bar, at least 2 if there were requests, so that it is visible.

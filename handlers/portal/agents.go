@@ -108,14 +108,14 @@ func (p *agentPages) create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := p.page(c, templates.AgentForm{Focused: true}, templates.AgentItem{Agent: agent})
+	page, err := p.page(c, templates.AgentForm{Focused: true}, templates.AgentItem{Agent: agent, New: true})
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{
 		notice:   fmt.Sprintf("Agent “%s” was created.", templates.Isolate(agent.Name)),
 		fragment: page,
-		location: agentsPath,
+		location: agentsPath + "#agent-" + agent.ID.String(),
 	})
 }
 

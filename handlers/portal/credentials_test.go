@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -102,7 +103,11 @@ func TestWithoutMailAnOperatorChangesEmails(t *testing.T) {
 	c := s.customer(t)
 	page := c.get("/account").is(http.StatusOK)
 	page.none("textbox", "New email")
-	page.says("To change it, contact support.")
+	if containsText(page, "contact support") {
+		t.Error("it names a support that has no address")
+	}
+	supported := s.with(t, func(d *handlers.Deps) { d.SupportURL = "https://support.example.com/" })
+	c.copiedTo(supported).get("/account").is(http.StatusOK).one("link", "contact support").with("href", "https://support.example.com/")
 	c.post("/account/email", emails(password, "new@example.com")).is(http.StatusNotFound)
 	c.get("/email-changes/x").is(http.StatusNotFound)
 }

@@ -64,7 +64,7 @@ func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage
 		return page, err
 	}
 	page = templates.KeyPage{
-		Key: key, UsageChoice: view.chosen(key.ID), All: view.address(usagePath, view.period, uuid.Nil, ""),
+		Key: key, UsageChoice: view.chosen(key.ID), Support: p.SupportURL, All: view.address(usagePath, view.period, uuid.Nil, ""),
 		Chart:   templates.NewUsageChart(view.usages[0], view.span, now),
 		Expired: key.Expired(now), Ended: optionalMoment(key.EndedAt(now), now), Expires: templates.NewKeyExpires(key.ExpiresAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now),
