@@ -30,7 +30,7 @@ func TestUnusedKeysSetting(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
 		all := []string{"Never", "After 30 days", "After 90 days", "After 180 days", "After 365 days"}
 		c.offersUnused(t, "Never", all...)
-		c.get("/settings").says("revokes no key in the next 14 days")
+		c.get("/settings").says("no key is revoked for 14 days")
 		c.post(unusedPath, unusedAfter("90")).redirects("/settings")
 		c.offersUnused(t, "After 90 days", all...)
 		if got := modelstest.Value(c.store.Accounts.Find(t.Context(), c.account.ID))(t).UnusedLifetime; got != 90*value.Day {
