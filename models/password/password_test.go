@@ -176,7 +176,8 @@ func TestHashQueueForgetsCanceledRequests(t *testing.T) {
 }
 
 func TestCommonPasswordsAreRefused(t *testing.T) {
-	for _, password := range []string{"summer2026summer",
+	for _, password := range []string{
+		"summer2026summer",
 		"password1234", "Password-123!", "passwordpassword", "iloveyou1234", "letmein12345", "monkeymonkey",
 		"123456789012", "098765432109", "abcdefghijkl", "aaaaaaaaaaaa", "abababababab", "qwertyuiop123", "trustno1trustno1",
 		"password password", "letmein letmein1", "letmein1-letmein2", "pass-word-pass-word", "p.a.s.s.w.o.r.d", "Pass Word_123",
