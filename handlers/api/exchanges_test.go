@@ -660,6 +660,7 @@ func TestOperatorPutsKeys(t *testing.T) {
 			"wrong claims": `{"label": "x", "trust": {"provider": "github", "claims": {"repository": "acme/site"}}}`,
 			"a wildcard":   strings.Replace(body, "acme/site", "acme/*", 1), "no keys": strings.Replace(body, e.issuer.URL, "https://ci.example.com", 1),
 			"another case": strings.Replace(body, `"claims"`, `"Claims"`, 1),
+			"year 10000":   strings.Replace(body, `"networks"`, `"expiresAt": "9999-12-31T23:59:59-01:00", "networks"`, 1),
 			"networks":     strings.Replace(body, `"127.0.0.1"`, `"127"`, 1), "no networks": strings.Replace(body, `"127.0.0.1"`, ``, 1),
 		} {
 			if refused := put(path, bad); refused.StatusCode != http.StatusBadRequest || !strings.Contains(refused.Body, "INVALID_REQUEST") {

@@ -151,7 +151,7 @@ func TestActivityReport(t *testing.T) {
 		}
 		unescaped := s.get("/api/activity?from=2026-01-01T00:00:00+02:00", bearer(reports))
 		unescaped.fails(http.StatusBadRequest, "INVALID_REQUEST").says("InvalidRequest", "unescaped")
-		for _, query := range []string{"limit=0", "limit=1001", "after=x", "after=", "from=yesterday", "to=1", "from=2026-01-01T00:00:00Z&from=2026-01-01T00:00:00Z"} {
+		for _, query := range []string{"limit=0", "limit=1001", "after=x", "after=", "from=yesterday", "to=1", "to=9999-12-31T23:59:59-01:00", "from=2026-01-01T00:00:00Z&from=2026-01-01T00:00:00Z"} {
 			s.get("/api/activity?"+query, bearer(reports)).fails(http.StatusBadRequest, "INVALID_REQUEST")
 		}
 

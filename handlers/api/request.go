@@ -179,9 +179,14 @@ func (o *object) truth(name string) *bool {
 	return &truth
 }
 
-// parseTime parses a time (RFC 3339, which allows small letters too).
+// parseTime parses a time (RFC 3339, which allows small letters too). In UTC its year must have four
+// digits: SQLite compares and returns no others.
 func parseTime(text string) (time.Time, error) {
-	return time.Parse(time.RFC3339, strings.ToUpper(text))
+	at, err := time.Parse(time.RFC3339, strings.ToUpper(text))
+	if err == nil && at.UTC().Year() > 9999 {
+		err = errors.New("the year has five digits")
+	}
+	return at, err
 }
 
 // readPage returns the page that the query parameters limit and after select, or a 400 if one of

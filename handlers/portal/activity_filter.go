@@ -68,10 +68,10 @@ func newActivityView(parameters url.Values) (activityView, error) {
 		}
 	}
 	// day returns the start of the day of the user, or of the day after it. PostgreSQL has no
-	// year 0, and nothing is older than 1970.
+	// year 0, and nothing is older than 1970. SQLite compares no year of five digits.
 	day := func(name, offsetName string, later int) time.Time {
 		date, err := time.Parse(time.DateOnly, parameters.Get(name))
-		if err != nil || date.Year() < 1970 {
+		if err != nil || date.Year() < 1970 || date.Year() > 9998 {
 			return time.Time{}
 		}
 		set(name, date.Format(time.DateOnly))
