@@ -289,7 +289,11 @@ func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
 func (e *Erasures) deleteUsers(ctx context.Context, users []people.User) error {
 	var hashes [][]byte
 	for _, user := range users {
-		hashes = append(append(hashes, user.EmailHash), value.EmailHashes(user.Email)...)
+		hashes = append(hashes, user.EmailHash)
+		// Another user may have the email of a removed one.
+		if user.RemovedAt == nil {
+			hashes = append(hashes, value.EmailHashes(user.Email)...)
+		}
 	}
 	if err := e.deleteHashed(ctx, hashes); err != nil {
 		return err
