@@ -63,7 +63,7 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		f.Exec(t, "INSERT INTO api_key_daily_usage (api_key_id, day, requests) SELECT id, ?, 1 FROM api_keys", hour.Truncate(value.Day))
 		seen := &modelstest.QueryLog{}
 		s := f.WithQueryHook(seen)
-		report := modelstest.Value(s.Keys.AccountUsage(ctx, c.ID, keys.Days(90)))(t)
+		report := modelstest.Value(s.Usage.OfAccount(ctx, c.ID, keys.Days(90)))(t)
 		if len(report) != keys.MaxUsageKeys || report[0].ID != active.ID {
 			t.Errorf("%d keys, the first one is %s", len(report), report[0].Label)
 		}
@@ -73,12 +73,12 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 			}
 		}
 		must(t, errOf(s.Keys.Active(ctx, c.ID)))
-		must(t, errOf(s.Keys.ActiveUsage(ctx, c.ID, keys.Days(30))))
+		must(t, errOf(s.Usage.OfActive(ctx, c.ID, keys.Days(30))))
 		must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 50})))
-		must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-value.Day), 4)))
-		page := modelstest.Value(s.Keys.Days(ctx, c.ID, keys.DayPage{Limit: 100}))(t)
-		must(t, errOf(s.Keys.Days(ctx, c.ID, keys.DayPage{Limit: 100, After: page[99].Place(), Until: f.Clock.Now()})))
-		must(t, errOf(s.Keys.Days(ctx, c.ID, keys.DayPage{Limit: 100, KeyID: active.ID})))
+		must(t, errOf(s.Leaks.List(ctx, c.ID, time.Now().Add(-value.Day), 4)))
+		page := modelstest.Value(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 100}))(t)
+		must(t, errOf(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 100, After: page[99].Place(), Until: f.Clock.Now()})))
+		must(t, errOf(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 100, KeyID: active.ID})))
 		must(t, s.Erasures.Purge(ctx))
 		for _, statement := range seen.All {
 			if n := f.keysRead(t, statement); n > keys.MaxUsageKeys+1 {
@@ -242,8 +242,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, s.Credentials.RequestPasswordReset(ctx, f.Customer(t).User.Email, people.Client{Address: "203.0.113.9"}))
 	must(t, s.Credentials.RequestEmailChange(ctx, session, password, modelstest.NewEmail(), c.Actor))
 	must(t, s.Outbox.WarnOfExpiry(ctx))
-	must(t, s.Keys.SetUnusedLifetime(ctx, c.ID, 90*value.Day, c.Actor))
-	must(t, s.Keys.RevokeUnused(ctx))
+	must(t, s.Unused.SetLifetime(ctx, c.ID, 90*value.Day, c.Actor))
+	must(t, s.Unused.Revoke(ctx))
 	must(t, s.Keys.RecordExpiry(ctx))
 	for mail, token, err := s.Outbox.Claim(ctx); !errors.Is(err, value.ErrNoMail); mail, token, err = s.Outbox.Claim(ctx) {
 		must(t, err)
@@ -301,7 +301,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.Find(ctx, c.ID, key.ID)),
 		errOf(s.Keys.FindAsOperator(ctx, key.ID)),
 		errOf(s.Keys.FindBySecret(ctx, secret)),
-		errOf(s.Keys.ReportLeaked(ctx, []keys.LeakedText{keys.NewLeakedText(leaked, "")}, record.LeakGitHub, "")),
+		errOf(s.Leaks.Report(ctx, []keys.LeakedText{keys.NewLeakedText(leaked, "")}, record.LeakGitHub, "")),
 		errOf(s.Keys.Rename(ctx, c.ID, key.ID, "renamed", c.Actor)),
 		errOf(s.Keys.All(ctx, c.ID, page)),
 		errOf(s.Keys.All(ctx, c.ID, value.Page{Limit: 10, After: key.ID})),
@@ -324,12 +324,12 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.GeneratedBy(ctx, c.ID, c.User.ID)),
 		errOf(s.Sessions.List(ctx, c.ID, c.User.ID)),
 		errOf(s.Sessions.Peek(ctx, token)),
-		errOf(s.Keys.Usage(ctx, c.ID, keys.Hours(24), key.ID)),
-		errOf(s.Keys.Usage(ctx, c.ID, keys.Days(30), key.ID)),
-		errOf(s.Keys.ActiveUsage(ctx, c.ID, keys.Days(30))),
-		errOf(s.Keys.Sources(ctx, c.ID, key.ID)),
-		errOf(s.Keys.AccountUsage(ctx, c.ID, keys.Hours(24))),
-		errOf(s.Keys.AccountUsage(ctx, c.ID, keys.Days(90))),
+		errOf(s.Usage.Of(ctx, c.ID, keys.Hours(24), key.ID)),
+		errOf(s.Usage.Of(ctx, c.ID, keys.Days(30), key.ID)),
+		errOf(s.Usage.OfActive(ctx, c.ID, keys.Days(30))),
+		errOf(s.Usage.Sources(ctx, c.ID, key.ID)),
+		errOf(s.Usage.OfAccount(ctx, c.ID, keys.Hours(24))),
+		errOf(s.Usage.OfAccount(ctx, c.ID, keys.Days(90))),
 		errOf(s.Webhooks.List(ctx, c.ID)),
 		errOf(s.Webhooks.Deliveries(ctx, c.ID, newID())),
 		s.Webhooks.Finish(ctx, webhooks.Delivery{AccountID: c.ID, EndpointID: endpoint.ID, Attempts: 1}, webhooks.DeliveryResult{}),
@@ -340,8 +340,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10})),
 		errOf(s.Activity.Report(ctx, record.ActivityReport{AccountID: c.ID, Limit: 10, From: f.Clock.Now(), Until: f.Clock.Now()})),
 		errOf(s.Activity.Report(ctx, record.ActivityReport{Limit: 10, After: newID()})),
-		errOf(s.Keys.Days(ctx, c.ID, keys.DayPage{Limit: 10, KeyID: key.ID, Until: f.Clock.Now()})),
-		errOf(s.Keys.Days(ctx, c.ID, keys.DayPage{Limit: 10, After: keys.DayPlace{Day: f.Clock.Now(), KeyID: key.ID}})),
+		errOf(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 10, KeyID: key.ID, Until: f.Clock.Now()})),
+		errOf(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 10, After: keys.DayPlace{Day: f.Clock.Now(), KeyID: key.ID}})),
 		errOf(s.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.Clock.Now()})),
 		errOf(s.Activity.List(ctx, c.ID, record.ActivityPage{Limit: 10, Search: "renamed", ActorKind: record.ActorUser, ActorID: c.User.ID, Actions: []record.Action{record.ActionKeyRenamed}})),
 		s.Sessions.RevokeOthers(ctx, c.ID, c.User.ID, session.ID, c.Actor),
@@ -357,7 +357,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, "", c.Actor)))
 	must(t, errOf(s.Keys.FindDurable(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 10})))
-	must(t, errOf(s.Keys.Leaked(ctx, c.ID, time.Now().Add(-value.Day), 4)))
+	must(t, errOf(s.Leaks.List(ctx, c.ID, time.Now().Add(-value.Day), 4)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{After: key.ID, Limit: 10})))
 	must(t, s.Erasures.BeginUser(ctx, c.ID, invited.ID, c.Actor))
 	must(t, s.Accounts.SetDisabled(ctx, c.ID, true, c.Actor))

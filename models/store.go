@@ -42,6 +42,10 @@ const Timeout = database.Timeout
 // several processes may share the database.
 type Store struct {
 	Keys        *keys.Keys
+	Usage       *keys.Usage
+	Unused      *keys.Unused
+	Leaks       *keys.Leaks
+	Workload    *keys.Workload
 	Agents      *agents.Agents
 	Accounts    *people.Accounts
 	People      *people.People
@@ -214,8 +218,8 @@ func newStore(db *db.DB, m shared, o Options) *Store {
 	})
 	s.Accounts, s.People, s.Invitations = s.people.Accounts, s.people.People, s.people.Invitations
 	s.SignIn, s.Sessions, s.Credentials = s.people.SignIn, s.people.Sessions, s.people.Credentials
-	s.Keys = keys.New(db, m.usage, keys.KeyOptions{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
-	s.API = s.Keys.NewAPI(m.authn)
+	ofKeys := keys.New(db, m.usage, m.authn, keys.Options{MaxLifetime: o.KeyMaxLifetime, UnusedLifetime: o.KeyUnusedLifetime, Issuers: o.Issuers})
+	s.Keys, s.Usage, s.Unused, s.Leaks, s.Workload, s.API = ofKeys.Keys, ofKeys.Usage, ofKeys.Unused, ofKeys.Leaks, ofKeys.Workload, ofKeys.API
 	s.Agents = agents.New(db, m.agentUses)
 	s.Calls = calls.New(db, o.LiveKit)
 	s.Outbox = outbox.New(db)
@@ -337,7 +341,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Keys.RecordExpiry, report) })
-	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Keys.RevokeUnused, report) })
+	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Unused.Revoke, report) })
 	if s.Outbox.Enabled() {
 		// Many accounts need more than Timeout, and what is left when the portal stops can
 		// wait.

@@ -316,7 +316,7 @@ func (s *demoSeed) use(key keys.Key, weekday int64, from, to int) {
 		}
 		for i, source := range demoSources {
 			if share := requests * int64(i+1) / 6; share > 0 {
-				s.store.Keys.AddUsage(key, source, at, share, 0)
+				s.store.Usage.Add(key, source, at, share, 0)
 			}
 		}
 	}
@@ -333,7 +333,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if i == 0 {
 			s.out.Keys.Revoked = seededKey{ID: key.ID, Label: key.Label}
 		}
-		s.store.Keys.AddUsage(key, demoSources[0], s.clock(), int64(9*(i+1)), 0)
+		s.store.Usage.Add(key, demoSources[0], s.clock(), int64(9*(i+1)), 0)
 		s.setClock(s.daysAgo(demo.daysAgo))
 		actor := s.actor()
 		if i == 0 {
@@ -342,7 +342,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if _, err := s.store.Keys.Revoke(ctx, s.user.AccountID, key.ID, "", actor); err != nil {
 			return err
 		}
-		s.store.Keys.AddUsage(key, demoSources[0], s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
+		s.store.Usage.Add(key, demoSources[0], s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
 	}
 	return nil
 }
@@ -356,7 +356,7 @@ func (s *demoSeed) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.store.Keys.AddUsage(key, demoSources[0], s.today.Add(-20*time.Minute), 310, 0)
+	s.store.Usage.Add(key, demoSources[0], s.today.Add(-20*time.Minute), 310, 0)
 	return nil
 }
 

@@ -175,7 +175,7 @@ func TestExchangeToken(t *testing.T) {
 			t.Error(text)
 		}
 		modelstest.Must(t, func() error {
-			_, err := e.store.Keys.SetTrust(t.Context(), key.AccountID, key.ID, "", e.rule(), record.Operator())
+			_, err := e.store.Workload.SetTrust(t.Context(), key.AccountID, key.ID, "", e.rule(), record.Operator())
 			return err
 		}())
 		if refused := e.as(body.AccessToken, "/api/agents").Is(http.StatusUnauthorized); refused.Header.Get("X-Error-Reason") != "trust_changed" {
@@ -229,7 +229,7 @@ func TestRefusedExchanges(t *testing.T) {
 				t.Errorf("%s: %s", test.name, response.Body)
 			}
 			want = response.Body
-			listed := modelstest.Value(e.store.Keys.Exchanges(t.Context(), key.AccountID, key.ID))(t)
+			listed := modelstest.Value(e.store.Workload.Exchanges(t.Context(), key.AccountID, key.ID))(t)
 			if test.reason != "" && !strings.HasPrefix(listed[0].Reason, test.reason) {
 				t.Errorf("%s: the reason is %q", test.name, listed[0].Reason)
 			}
@@ -575,7 +575,7 @@ func TestExchangeFromAnotherNetwork(t *testing.T) {
 	if response.Is(http.StatusBadRequest); body.Error != "invalid_grant" {
 		t.Error(response.Body)
 	}
-	if listed := modelstest.Value(e.store.Keys.Exchanges(t.Context(), key.AccountID, key.ID))(t); len(listed) != 1 || !strings.Contains(listed[0].Reason, "networks") {
+	if listed := modelstest.Value(e.store.Workload.Exchanges(t.Context(), key.AccountID, key.ID))(t); len(listed) != 1 || !strings.Contains(listed[0].Reason, "networks") {
 		t.Errorf("%+v", listed)
 	}
 }

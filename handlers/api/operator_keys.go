@@ -46,7 +46,7 @@ func (o *operators) putKey(c *gin.Context) error {
 	}
 	var created bool
 	key, err := query(o.site, c, 0, func(ctx context.Context) (key keys.Key, err error) {
-		key, created, err = o.Store.Keys.Put(ctx, account, id, put, record.Operator())
+		key, created, err = o.Store.Workload.Put(ctx, account, id, put, record.Operator())
 		return key, err
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ const cacheDocument = "public, max-age=300"
 // newDocuments returns the public documents by path. They do not change while the portal runs.
 func newDocuments(d deps.Deps) map[string]static.Asset {
 	document := func(content []byte) static.Asset { return static.NewAsset(responseType, cacheDocument, content) }
-	metadata := document(encoded(newMetadata(d.Tokens, d.Store.Keys.Issuers())))
+	metadata := document(encoded(newMetadata(d.Tokens, d.Store.Workload.Issuers())))
 	return map[string]static.Asset{
 		descriptionPath:    document(describe(d.BaseURL.String())),
 		SigningKeysPath:    document(encoded(d.Tokens.JWKS())),

@@ -176,8 +176,8 @@ func TestUsageReport(t *testing.T) {
 		reports, other := s.reportsKey(c), s.customer()
 		now := s.clock.Now().UTC().Truncate(time.Second)
 		today, before := now.Truncate(value.Day), now.Truncate(value.Day).Add(-3*value.Day)
-		s.store.Keys.AddUsage(c.key, keys.Source{}, before.Add(time.Hour), 5, 2)
-		s.store.Keys.AddUsage(other.key, keys.Source{}, before.Add(time.Hour), 50, 20)
+		s.store.Usage.Add(c.key, keys.Source{}, before.Add(time.Hour), 5, 2)
+		s.store.Usage.Add(other.key, keys.Source{}, before.Add(time.Hour), 50, 20)
 		for i, total := range []string{"0, 0", "1, 30", "0, 60"} {
 			modelstest.Exec(t, s.database, fmt.Sprintf("INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES ('%s', '%s 00:00:00+00:00', %s)",
 				c.key.ID, before.Add(time.Duration(i-1)*value.Day).Format(time.DateOnly), total))
@@ -193,7 +193,7 @@ func TestUsageReport(t *testing.T) {
 			Next  *string
 		}
 		modelstest.Eventually(t, "the usage is written", func() bool {
-			days := modelstest.Value(s.store.Keys.Days(t.Context(), c.accountID, keys.DayPage{KeyID: c.key.ID, Limit: 10}))(t)
+			days := modelstest.Value(s.store.Usage.Days(t.Context(), c.accountID, keys.DayPage{KeyID: c.key.ID, Limit: 10}))(t)
 			return len(days) == 3 && days[0].Requests == 5 && days[2].Requests == 1
 		})
 		s.get("/api/usage?keyId="+c.key.ID.String(), bearer(reports)).is(http.StatusOK).into(&list)

@@ -57,7 +57,7 @@ func TestKeyReachesItsAgentsOnly(t *testing.T) {
 		}
 		// Because the clock stands still, a report is uncertain while a batch is written.
 		modelstest.Eventually(t, "8 requests are accepted and 2 refused", func() bool {
-			usage := modelstest.Value(s.store.Keys.Usage(t.Context(), c.accountID, keys.Hours(24), c.key.ID))(t)
+			usage := modelstest.Value(s.store.Usage.Of(t.Context(), c.accountID, keys.Hours(24), c.key.ID))(t)
 			requests, refusals := usage[c.key.ID].Total()
 			return requests == 8 && refusals == 2
 		})
@@ -97,7 +97,7 @@ func TestKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 			}
 		}
 		listed := map[string]bool{}
-		for _, from := range modelstest.Value(s.store.Keys.Sources(t.Context(), c.accountID, c.key.ID))(t) {
+		for _, from := range modelstest.Value(s.store.Usage.Sources(t.Context(), c.accountID, c.key.ID))(t) {
 			listed[from.Address] = from.Client == "Go-http-client/1.1"
 		}
 		for _, address := range []string{"127.0.0.1", "192.0.2.7", "2001:db8::/64", "198.51.100.9", "2001:db9::/64", "Unknown"} {

@@ -34,7 +34,7 @@ func (s *site) withTimeout(c *gin.Context, waited time.Duration) (context.Contex
 }
 
 // issuers returns those whose tokens can stand for a key.
-func (s *site) issuers() workload.Issuers { return s.Store.Keys.Issuers() }
+func (s *site) issuers() workload.Issuers { return s.Store.Workload.Issuers() }
 
 // query calls f in a slot of the queries, within the time limit of the database, less the time that
 // the request has already waited for the database.

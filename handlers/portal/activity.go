@@ -21,6 +21,7 @@ type activityPages struct {
 
 	activity *record.ActivityLog
 	keys     *keys.Keys
+	keyUsage *keys.Usage
 	people   *people.People
 }
 
@@ -93,7 +94,7 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 	var usage map[uuid.UUID]keys.KeyUsage
 	if len(revoked) > 0 {
 		var err error
-		if usage, err = p.keys.Usage(ctx, accountID, lastHour, revoked...); err != nil {
+		if usage, err = p.keyUsage.Of(ctx, accountID, lastHour, revoked...); err != nil {
 			return nil, err
 		}
 	}

@@ -46,7 +46,7 @@ type document struct {
 // start does not wait for it.
 func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation, error) {
 	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
-	if !s.Store.Keys.Issuers().Off {
+	if !s.Store.Workload.Issuers().Off {
 		d.Workloads = templates.NewWorkloadGuides(s.BaseURL.String())
 	}
 	var err error

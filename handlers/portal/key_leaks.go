@@ -34,7 +34,7 @@ func (p *keyPages) leaked(c *gin.Context) (notice templates.LeakedKeys, err erro
 	if p.cookies.read(c, dismissedCookie, &dismissed) && dismissed.User == session.UserID && dismissed.Until.After(since) {
 		since = dismissed.Until
 	}
-	keys, err := p.keys.Leaked(c.Request.Context(), session.AccountID, since, noticedLeaks+1)
+	keys, err := p.leaks.List(c.Request.Context(), session.AccountID, since, noticedLeaks+1)
 	notice.More = len(keys) > noticedLeaks
 	notice.Keys = keys[:min(len(keys), noticedLeaks)]
 	return notice, err

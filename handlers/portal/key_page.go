@@ -82,7 +82,7 @@ func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage
 		return page, err
 	}
 	if key.IsWorkload() {
-		exchanges, err := p.keys.Exchanges(ctx, key.AccountID, key.ID)
+		exchanges, err := p.workload.Exchanges(ctx, key.AccountID, key.ID)
 		if err != nil {
 			return page, err
 		}
@@ -124,7 +124,7 @@ var sourceColumns = []tableColumn[keys.KeySource]{
 
 // addSources adds where the requests with a key came from.
 func (p *keyPages) addSources(c *gin.Context, page *templates.KeyPage, view usageView) error {
-	sources, err := p.keys.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	sources, err := p.keyUsage.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
 	if err != nil {
 		return err
 	}

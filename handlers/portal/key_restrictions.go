@@ -104,7 +104,7 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	if p.ended(page.Key) {
 		return p.redirectRevoked(c, page.Key, true)
 	}
-	sources, err := p.keys.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	sources, err := p.keyUsage.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
 	if err != nil {
 		return err
 	}

@@ -327,7 +327,7 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		}
 		page.one("button", "Save restrictions").parent().parent().says("When you save, requests")
 		for i, address := range []string{"192.0.2.7", "198.51.100.9"} {
-			s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
+			s.store.Usage.Add(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
 		}
 		s.store.Agents.Used(c.account.ID, front.ID, key.ID)
 		c.get(path).says("was used with these agents: Front desk, last used just now When you save, requests")
@@ -345,7 +345,7 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 				preview.none("alert", "not an IP address")
 			}
 		})
-		s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr("2001:db8::7"), "server/1.0"), time.Now(), 3, 0)
+		s.store.Usage.Add(key, usage.NewSource(netip.MustParseAddr("2001:db8::7"), "server/1.0"), time.Now(), 3, 0)
 		c.get(path).says("was used from: May be refused: 2001:db8::/64 (server/1.0), 3 requests, last seen just now Refused: 198.51.100.9")
 		activities := len(c.get("/activity").all("listitem", ""))
 		c.post(path, page.saved("note", page.written("Note"))).redirects("/api-keys#menu-" + key.ID.String())

@@ -121,7 +121,7 @@ func (p *keyPages) replyUnconfirmed(c *gin.Context, err error) error {
 // confirmation returns the usage and the open calls of key and the submitted reason, which the
 // confirmation of its revocation shows.
 func (p *keyPages) confirmation(c *gin.Context, key keys.Key) (templates.APIKeyConfirmation, error) {
-	recent, err := p.keys.Usage(c.Request.Context(), key.AccountID, lastDay, key.ID)
+	recent, err := p.keyUsage.Of(c.Request.Context(), key.AccountID, lastDay, key.ID)
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
 	}

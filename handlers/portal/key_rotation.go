@@ -54,7 +54,7 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 	}
 	reveal := p.reveal(key, secret, exampleAgentOf(key, agentID))
 	reveal.Back = rotationOf(c, old.ID)
-	hours, err := p.keys.Usage(c.Request.Context(), old.AccountID, rotationHours, old.ID)
+	hours, err := p.keyUsage.Of(c.Request.Context(), old.AccountID, rotationHours, old.ID)
 	if err != nil {
 		_ = c.Error(err) // the key must be shown now, the counts can wait
 	}
@@ -186,7 +186,7 @@ func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) 
 	ctx := c.Request.Context()
 	replacement, err := p.keys.Replacement(ctx, old.AccountID, old.ID)
 	if err == nil {
-		hours, err := p.keys.Usage(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
+		hours, err := p.keyUsage.Of(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
 		return p.startedRotation(c, old, replacement, hours), err
 	}
 	if !errors.Is(err, value.ErrKeyNotFound) {

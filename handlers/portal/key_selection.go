@@ -49,7 +49,7 @@ func (p *keyPages) selectedRevocation(c *gin.Context, ids []uuid.UUID) (page tem
 		return page, nil
 	}
 	accountID, now := sessionFrom(c).AccountID, p.Now()
-	usage, err := p.keys.Usage(c.Request.Context(), accountID, lastDay, ids...)
+	usage, err := p.keyUsage.Of(c.Request.Context(), accountID, lastDay, ids...)
 	if err != nil {
 		return page, err
 	}

@@ -31,7 +31,7 @@ func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err erro
 	if page.Key, err = p.find(c); err != nil {
 		return page, err
 	}
-	if !page.Key.IsWorkload() || p.keys.Issuers().Off {
+	if !page.Key.IsWorkload() || p.workload.Issuers().Off {
 		return page, value.ErrKeyNotFound
 	}
 	page.Version = cmp.Or(c.PostForm("made_from"), page.Key.TrustVersion.String())
@@ -41,7 +41,7 @@ func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err erro
 	}
 	slices.SortFunc(page.Pins, func(a, b templates.TrustPin) int { return strings.Compare(a.Name, b.Name) })
 	page.Paste = templates.WorkloadSnippets(page.Key.Trust.Provider, page.Key.ID.String(), page.Key.Trust.Audience, p.url(tokenPath))
-	exchanges, err := p.keys.Exchanges(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	exchanges, err := p.workload.Exchanges(c.Request.Context(), page.Key.AccountID, page.Key.ID)
 	page.Exchanged = len(exchanges) > 0
 	return page, err
 }
@@ -77,7 +77,7 @@ func (p *keyPages) saveTrust(c *gin.Context) error {
 	if page.Trust.Claims.Problem != "" {
 		return p.showTrust(c, http.StatusUnprocessableEntity, page)
 	}
-	key, err := p.keys.SetTrust(c.Request.Context(), page.Key.AccountID, page.Key.ID, page.Version, rule, actorOf(c))
+	key, err := p.workload.SetTrust(c.Request.Context(), page.Key.AccountID, page.Key.ID, page.Version, rule, actorOf(c))
 	switch {
 	case explainTrust(&page.Trust, err):
 		return p.showTrust(c, http.StatusUnprocessableEntity, page)

@@ -18,7 +18,7 @@ const claimField = "claim."
 
 // trustForm returns the controls of a new rule. The address preview shows the form anew.
 func (p *keyPages) trustForm(preview string) templates.TrustForm {
-	form := templates.TrustForm{Offered: !p.keys.Issuers().Off, Platforms: workload.Platforms(), Preview: preview}
+	form := templates.TrustForm{Offered: !p.workload.Issuers().Off, Platforms: workload.Platforms(), Preview: preview}
 	form.Audience.Value = p.BaseURL.String()
 	return form
 }

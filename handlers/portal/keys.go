@@ -22,11 +22,14 @@ import (
 type keyPages struct {
 	*site
 
-	keys   *keys.Keys
-	agents *agents.Agents
-	calls  *calls.Calls
-	people *people.People
-	usage  usagePages
+	keys     *keys.Keys
+	keyUsage *keys.Usage
+	leaks    *keys.Leaks
+	workload *keys.Workload
+	agents   *agents.Agents
+	calls    *calls.Calls
+	people   *people.People
+	usage    usagePages
 }
 
 // The parameter focus names the button that opened the row. That button gets the focus again.
@@ -55,7 +58,7 @@ func (p *keyPages) ended(key keys.Key) bool { return key.EndedAt(p.Now()) != nil
 
 // active reads the account's active keys, newest first, and their usage.
 func (p *keyPages) active(c *gin.Context) ([]keys.KeyUsage, error) {
-	return p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
+	return p.keyUsage.OfActive(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
 }
 
 // rotations returns the rotation of each of these keys, newest first, that replaces another one of
@@ -116,7 +119,7 @@ func (p *keyPages) row(key keys.KeyUsage, rotation *templates.KeyRotation) templ
 
 // readRow reads the usage and the rotation of a key.
 func (p *keyPages) readRow(c *gin.Context, key keys.Key) (templates.APIKeyRow, error) {
-	usage, err := p.keys.Usage(c.Request.Context(), key.AccountID, chartDays, key.ID)
+	usage, err := p.keyUsage.Of(c.Request.Context(), key.AccountID, chartDays, key.ID)
 	if err != nil {
 		return templates.APIKeyRow{}, err
 	}

@@ -23,7 +23,7 @@ func BenchmarkPages(b *testing.B) {
 			for i := range value.MaxActiveKeys {
 				key, _ := c.newKey(fmt.Sprintf("Key %d", i), uuid.Nil)
 				for days := range 30 {
-					s.store.Keys.AddUsage(key, keys.Source{}, key.CreatedAt.AddDate(0, 0, -days), int64(i+days), 0)
+					s.store.Usage.Add(key, keys.Source{}, key.CreatedAt.AddDate(0, 0, -days), int64(i+days), 0)
 				}
 			}
 			for i := range value.MaxAgents {

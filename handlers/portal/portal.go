@@ -79,18 +79,21 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	branding, look := brandAssets(d.Brand)
 	s.brand = look
 	store := d.Store
-	usage := usagePages{site: s, keys: store.Keys, calls: store.Calls}
+	usage := usagePages{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
 	oidc := newOIDCClient(s)
 	return &Portal{
-		site:     s,
-		keys:     keyPages{site: s, keys: store.Keys, agents: store.Agents, calls: store.Calls, people: store.People, usage: usage},
+		site: s,
+		keys: keyPages{
+			site: s, keys: store.Keys, keyUsage: store.Usage, leaks: store.Leaks, workload: store.Workload,
+			agents: store.Agents, calls: store.Calls, people: store.People, usage: usage,
+		},
 		agents:   agentPages{site: s, agents: store.Agents, calls: store.Calls},
 		calls:    callPages{site: s, calls: store.Calls, keys: store.Keys, agents: store.Agents, accounts: store.Accounts},
 		usage:    usage,
-		activity: activityPages{site: s, activity: store.Activity, keys: store.Keys, people: store.People},
+		activity: activityPages{site: s, activity: store.Activity, keys: store.Keys, keyUsage: store.Usage, people: store.People},
 		people:   peoplePages{site: s, people: store.People, invitations: store.Invitations, keys: store.Keys},
 		account:  accountPages{site: s, credentials: store.Credentials, passkeys: keys, oidc: oidc},
-		settings: settingsPages{site: s, accounts: store.Accounts, credentials: store.Credentials, keys: store.Keys},
+		settings: settingsPages{site: s, accounts: store.Accounts, credentials: store.Credentials, keys: store.Keys, unused: store.Unused},
 		webhooks: webhookPages{site: s, webhooks: store.Webhooks},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,

@@ -39,7 +39,7 @@ func (p *keyPages) revokedRows(c *gin.Context, ofAccount []keys.Key) ([]template
 	for i, key := range ofAccount {
 		ids[i] = key.ID
 	}
-	usage, err := p.keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, keys.Days(revokedDays+1), ids...)
+	usage, err := p.keyUsage.Of(c.Request.Context(), sessionFrom(c).AccountID, keys.Days(revokedDays+1), ids...)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get("/robots.txt", p.documents.showRobots)
 	anyone.get("/llms.txt", p.documents.showIndex)
 	paths := []string{docsPath, "/docs/widget", "/docs/guides", "/docs/leaked-keys", "/docs/reports", "/docs/webhooks", "/docs/errors", "/docs/gateway", "/docs/changelog"}
-	if !p.Store.Keys.Issuers().Off {
+	if !p.Store.Workload.Issuers().Off {
 		paths = append(paths, "/docs/workload-identity")
 	}
 	if p.OperatorToken != "" {

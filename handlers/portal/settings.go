@@ -24,6 +24,7 @@ type settingsPages struct {
 	accounts    *people.Accounts
 	credentials *people.Credentials
 	keys        *keys.Keys
+	unused      *keys.Unused
 }
 
 // show shows the settings. Cancel leads to it.
@@ -68,7 +69,7 @@ func (p *settingsPages) setUnusedLifetime(c *gin.Context) error {
 	if err != nil {
 		days = -1 // no choice
 	}
-	err = p.keys.SetUnusedLifetime(ctx, accountID, time.Duration(days)*value.Day, actorOf(c))
+	err = p.unused.SetLifetime(ctx, accountID, time.Duration(days)*value.Day, actorOf(c))
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		form, err := p.unusedKeys(ctx, accountID)
 		if err != nil {
@@ -99,8 +100,8 @@ func (p *settingsPages) unusedKeys(ctx context.Context, accountID uuid.UUID) (te
 	if err != nil {
 		return form, err
 	}
-	current := p.keys.UnusedLifetime(account)
-	for _, after := range p.keys.UnusedLifetimes() {
+	current := p.unused.Lifetime(account)
+	for _, after := range p.unused.Lifetimes() {
 		form.Choices = append(form.Choices, templates.UnusedChoice{Days: int(after / value.Day), Name: keys.UnusedText(after), Current: after == current})
 	}
 	return form, nil

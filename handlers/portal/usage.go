@@ -21,8 +21,9 @@ import (
 type usagePages struct {
 	*site
 
-	keys  *keys.Keys
-	calls *calls.Calls
+	keys     *keys.Keys
+	keyUsage *keys.Usage
+	calls    *calls.Calls
 }
 
 const (
@@ -66,10 +67,10 @@ func (p *usagePages) view(c *gin.Context, path string, key uuid.UUID) (view usag
 	}
 	ctx, account := c.Request.Context(), sessionFrom(c).AccountID
 	if key == uuid.Nil {
-		view.usages, err = p.keys.AccountUsage(ctx, account, view.span)
+		view.usages, err = p.keyUsage.OfAccount(ctx, account, view.span)
 		return view, err
 	}
-	found, err := p.keys.Usage(ctx, account, view.span, key)
+	found, err := p.keyUsage.Of(ctx, account, view.span, key)
 	if err != nil {
 		return view, err
 	}

@@ -30,11 +30,11 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 		server := usage.NewSource(netip.MustParseAddr("2001:db8::1"), "server/1.0 (x)")
 		// The usage is added in the order of time, because a flush may write each hour on
 		// its own.
-		s.store.Keys.AddUsage(production, server, time.Now().AddDate(0, 0, -20), 1000, 0)
+		s.store.Usage.Add(production, server, time.Now().AddDate(0, 0, -20), 1000, 0)
 		stranger.use(func() string { _, secret := stranger.newKey("foreign", uuid.Nil); return secret }())
-		s.store.Keys.AddUsage(production, keys.Source{}, time.Now(), 204, 0)
+		s.store.Usage.Add(production, keys.Source{}, time.Now(), 204, 0)
 		c.revoke(leaked)
-		s.store.Keys.AddUsage(leaked, keys.Source{}, time.Now(), 1, 7)
+		s.store.Usage.Add(leaked, keys.Source{}, time.Now(), 1, 7)
 
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
@@ -118,7 +118,7 @@ func TestTablesOfUsageAreSorted(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for label, n := range map[string][2]int64{"beta": {5, 3}, "Alpha 10": {2, 0}, "alpha 9": {7, 1}} {
-			s.store.Keys.AddUsage(c.key(label), keys.Source{}, time.Now(), n[0], n[1])
+			s.store.Usage.Add(c.key(label), keys.Source{}, time.Now(), n[0], n[1])
 		}
 		for order, want := range map[string]string{
 			"": "alpha 9, beta, Alpha 10", "-requests": "Alpha 10, beta, alpha 9", "label": "alpha 9, Alpha 10, beta",

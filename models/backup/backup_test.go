@@ -144,7 +144,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		session := modelstest.Value(d.SignIn.Start(t.Context(), user, people.Client{}))(t).Token
 		d.revoke(t, revokedID)
 		report := []keys.LeakedText{keys.NewLeakedText(leaked, "https://example.com/.env")}
-		modelstest.Value(d.Keys.ReportLeaked(t.Context(), report, record.LeakGitHub, ""))(t)
+		modelstest.Value(d.Leaks.Report(t.Context(), report, record.LeakGitHub, ""))(t)
 		must(t, d.Credentials.ResetPassword(t.Context(), d.email, "another horse battery"))
 
 		d.restore(t, file, backup.KeepUnrevokedKeys, 2)
@@ -542,7 +542,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		before := d.workload(t, trusted("main", "feature"))
 		var after keys.Key
 		return func() {
-				after = modelstest.Value(d.Keys.SetTrust(t.Context(), d.account.ID, before.ID, "", trusted("main"), record.Operator()))(t)
+				after = modelstest.Value(d.Workload.SetTrust(t.Context(), d.account.ID, before.ID, "", trusted("main"), record.Operator()))(t)
 			}, func(t *testing.T) {
 				key := modelstest.Value(d.API.WorkloadKey(t.Context(), before.ID))(t)
 				if !key.Trust.Equal(trusted("main")) {
@@ -591,7 +591,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	"used key": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		id := d.workload(t, trusted("main")).ID
 		long := time.Now().Add(-100 * value.Day)
-		must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, 30*value.Day, record.Operator()))
+		must(t, d.Unused.SetLifetime(t.Context(), d.account.ID, 30*value.Day, record.Operator()))
 		d.exec(t, `UPDATE api_keys SET created_at = ?0, unused_policy = 0, unused_check_at = ?0, unused_since = ?0, unused_warned_at = ?0,
 			unused_warnings = 2, unused_mailed = 2 WHERE id = ?1`, long, id)
 		use := func(at time.Time) {
@@ -599,7 +599,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		}
 		use(long)
 		return func() { use(time.Now()) }, func(t *testing.T) {
-			must(t, d.Keys.RevokeUnused(t.Context()))
+			must(t, d.Unused.Revoke(t.Context()))
 			key := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)
 			if key.RevokedAt != nil || key.LastUsedAt == nil || time.Since(*key.LastUsedAt) > time.Hour {
 				t.Errorf("revoked %v, %q; last used %v", key.RevokedAt, key.RevocationReason, key.LastUsedAt)
@@ -673,12 +673,12 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 func unusedLifetimes(before, after time.Duration) func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 	return func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		set := func(lifetime time.Duration) {
-			must(t, d.Keys.SetUnusedLifetime(t.Context(), d.account.ID, lifetime, record.Operator()))
+			must(t, d.Unused.SetLifetime(t.Context(), d.account.ID, lifetime, record.Operator()))
 		}
 		set(before)
 		return func() { set(after) }, func(t *testing.T) {
 			account := modelstest.Value(d.Accounts.Find(t.Context(), d.account.ID))(t)
-			if got := d.Keys.UnusedLifetime(account); got != 30*value.Day {
+			if got := d.Unused.Lifetime(account); got != 30*value.Day {
 				t.Errorf("%s", keys.UnusedText(got))
 			}
 		}

@@ -36,8 +36,8 @@ func (f *fixture) leftovers(t *testing.T) leftovers {
 func (l leftovers) remember(s *models.Store) {
 	from := usage.NewSource(netip.MustParseAddr(evesAddress), "curl")
 	now := l.key.CreatedAt
-	s.Keys.AddUsage(l.key, from, now, 2, 1)
-	s.Keys.AddUsage(l.key, from, now.Add(value.Day), 1, 0) // moves the counts of the hour before
+	s.Usage.Add(l.key, from, now, 2, 1)
+	s.Usage.Add(l.key, from, now.Add(value.Day), 1, 0) // moves the counts of the hour before
 	s.Agents.Used(l.ID, l.agent.ID, l.key.ID)
 	s.API.NoteRefusal(keys.Principal{AccountID: l.ID, KeyID: l.key.ID}, keys.Refusal{Reason: "address", Route: "GET /api/agents", From: from})
 }

@@ -193,7 +193,7 @@ func (f *fixture) checkOutside(t *testing.T, c customer, key keys.Key) {
 	if want := []string{"", "Thanks, steve@example.org and " + erasure.ErasedName + "!"}; !slices.Equal(responses, want) {
 		t.Errorf("responses %q, want %q", responses, want)
 	}
-	exchanges := modelstest.Value(f.Keys.Exchanges(t.Context(), c.ID, key.ID))(t)
+	exchanges := modelstest.Value(f.Workload.Exchanges(t.Context(), c.ID, key.ID))(t)
 	if len(exchanges) != 1 || exchanges[0].Reason != "email is "+erasure.ErasedName || exchanges[0].Address == "" {
 		t.Errorf("exchanges %+v", exchanges)
 	}

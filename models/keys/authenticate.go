@@ -27,11 +27,6 @@ type API struct {
 	refusals *keyRefusals
 }
 
-// NewAPI returns the API, whose refused requests the keys list.
-func (k *Keys) NewAPI(authenticator *authn.Authenticator) *API {
-	return &API{db: k.db, authn: authenticator, usage: k.usage, refusals: k.refusals}
-}
-
 // Stats returns the state of the authenticator.
 func (a *API) Stats() authn.Stats { return a.authn.Stats() }
 

@@ -14,9 +14,9 @@ import (
 
 // Exchanges returns the last exchanges of one of the account's keys, at most [MaxExchanges], the
 // latest first.
-func (k *Keys) Exchanges(ctx context.Context, accountID, keyID uuid.UUID) ([]Exchange, error) {
+func (w *Workload) Exchanges(ctx context.Context, accountID, keyID uuid.UUID) ([]Exchange, error) {
 	found := []Exchange{}
-	err := k.db.NewSelect().Model(&found).
+	err := w.keys.db.NewSelect().Model(&found).
 		Join("JOIN api_keys AS api_key ON api_key.id = exchange.api_key_id AND api_key.account_id = ?", accountID).
 		Where("exchange.api_key_id = ?", keyID).OrderExpr("exchange.id DESC").Limit(MaxExchanges).Scan(ctx)
 	return found, value.Failed("list exchanges", err)

@@ -71,10 +71,10 @@ type DayPage struct {
 
 // Days returns a page of the usage of the account's keys in the last 90 days, by day and key, the
 // oldest first. Days without usage are left out, and the last half a second may be missing.
-func (k *Keys) Days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]KeyDay, error) {
+func (u *Usage) Days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]KeyDay, error) {
 	found := []KeyDay{}
 	for limit := page.Limit; ; page.Limit = limit - len(found) {
-		days, err := k.days(ctx, accountID, page)
+		days, err := u.days(ctx, accountID, page)
 		for _, day := range days {
 			if day.Requests+day.Refusals+day.Calls+day.Seconds > 0 {
 				found = append(found, day)
@@ -89,13 +89,13 @@ func (k *Keys) Days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]K
 
 // days returns a page of the days that are noted for the account's keys. The calls of a day may
 // have turned out to be none.
-func (k *Keys) days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]KeyDay, error) {
-	until := k.db.Now().Truncate(value.Day).Add(value.Day)
+func (u *Usage) days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]KeyDay, error) {
+	until := u.keys.db.Now().Truncate(value.Day).Add(value.Day)
 	first := until.Add(-KeyDaysKept)
 	if page.From.After(first) {
 		first = page.From
 	}
-	noted := k.db.NewSelect().TableExpr("api_key_days").Column("day", "api_key_id").Where("account_id = ?", accountID).
+	noted := u.keys.db.NewSelect().TableExpr("api_key_days").Column("day", "api_key_id").Where("account_id = ?", accountID).
 		OrderExpr("day, api_key_id").Limit(int64(page.Limit))
 	if page.After.Day.Before(first) {
 		noted = noted.Where("day >= ?", first)
@@ -114,12 +114,12 @@ func (k *Keys) days(ctx context.Context, accountID uuid.UUID, page DayPage) ([]K
 		noted = noted.Where("api_key_id = ? AND day IN (?)", page.KeyID, bun.List(days))
 	}
 	found := []KeyDay{}
-	err := k.db.NewSelect().TableExpr("(?) AS noted", noted).ColumnExpr("noted.day, noted.api_key_id AS key_id").
+	err := u.keys.db.NewSelect().TableExpr("(?) AS noted", noted).ColumnExpr("noted.day, noted.api_key_id AS key_id").
 		ColumnExpr("COALESCE(past.requests, 0) + COALESCE(used.requests, 0) AS requests").
 		ColumnExpr("COALESCE(past.refusals, 0) + COALESCE(used.refusals, 0) AS refusals").
 		ColumnExpr("COALESCE(total.calls, 0) AS calls, COALESCE(total.seconds, 0) AS seconds").
 		Join("LEFT JOIN api_key_daily_usage AS past ON past.api_key_id = noted.api_key_id AND past.day = noted.day").
-		Join("LEFT JOIN api_key_last_uses AS used ON used.api_key_id = noted.api_key_id AND ? = noted.day", k.db.DayOf("used.hour")).
+		Join("LEFT JOIN api_key_last_uses AS used ON used.api_key_id = noted.api_key_id AND ? = noted.day", u.keys.db.DayOf("used.hour")).
 		Join("LEFT JOIN call_totals AS total ON total.subject_id = noted.api_key_id AND total.day = noted.day").
 		OrderExpr("noted.day, noted.api_key_id").Scan(ctx, &found)
 	return found, err

@@ -18,17 +18,17 @@ import (
 // leakBatch is the number of keys that one statement looks up.
 const leakBatch = 100
 
-// ReportLeaked revokes the reported keys that are active, of any account, records who reported
+// Report revokes the reported keys that are active, of any account, records who reported
 // them, and returns the outcome of each text. The address is that of a reporter without
 // credentials.
 //
 // Each key has a transaction of its own, and each transaction and each look-up the time limit of
 // the database. With an error come the outcomes of the texts before it: those keys stay revoked,
 // and the report can be repeated.
-func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter record.LeakReporter, address string) ([]LeakOutcome, error) {
+func (l *Leaks) Report(ctx context.Context, texts []LeakedText, reporter record.LeakReporter, address string) ([]LeakOutcome, error) {
 	outcomes := make([]LeakOutcome, 0, len(texts))
 	for batch := range slices.Chunk(texts, leakBatch) {
-		known, err := k.findLeaked(ctx, batch)
+		known, err := l.find(ctx, batch)
 		if err != nil {
 			return outcomes, err
 		}
@@ -41,8 +41,8 @@ func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter re
 				// Without a lock, because anyone can repeat the report.
 				outcome = LeakInactive
 			default:
-				outcome, err = db.InTx(ctx, k.db, "revoke leaked API key", func(ctx context.Context, tx db.Tx) (LeakOutcome, error) {
-					return k.revokeLeaked(ctx, tx, key, record.Leak{Reporter: reporter, URL: text.url}, record.VisitorActor(address))
+				outcome, err = db.InTx(ctx, l.keys.db, "revoke leaked API key", func(ctx context.Context, tx db.Tx) (LeakOutcome, error) {
+					return l.revoke(ctx, tx, key, record.Leak{Reporter: reporter, URL: text.url}, record.VisitorActor(address))
 				})
 				if err != nil {
 					return outcomes, err
@@ -54,18 +54,18 @@ func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, reporter re
 	return outcomes, nil
 }
 
-// Leaked returns up to limit of the account's keys that were revoked as leaked after since, the
+// List returns up to limit of the account's keys that were revoked as leaked after since, the
 // latest first.
-func (k *Keys) Leaked(ctx context.Context, accountID uuid.UUID, since time.Time, limit int) ([]Key, error) {
+func (l *Leaks) List(ctx context.Context, accountID uuid.UUID, since time.Time, limit int) ([]Key, error) {
 	keys := []Key{}
-	err := k.db.NewSelect().Model(&keys).Where("api_key.account_id = ?", accountID).
+	err := l.keys.db.NewSelect().Model(&keys).Where("api_key.account_id = ?", accountID).
 		Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
 		OrderExpr("api_key.revoked_at DESC").Limit(int64(limit)).Scan(ctx)
 	return keys, value.Failed("list leaked API keys", err)
 }
 
-// findLeaked returns the keys, active or not, among the texts of a batch.
-func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]Key, error) {
+// find returns the keys, active or not, among the texts of a batch.
+func (l *Leaks) find(ctx context.Context, batch []LeakedText) (map[keyHash]Key, error) {
 	var hashes [][]byte
 	for _, text := range batch {
 		if text.wellFormed {
@@ -75,10 +75,10 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 	if len(hashes) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.db.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.keys.db.Timeout)
 	defer cancel()
 	var keys []Key
-	err := k.db.NewSelect().Model(&keys).Where("api_key.key_hash IN (?)", bun.List(hashes)).Scan(ctx)
+	err := l.keys.db.NewSelect().Model(&keys).Where("api_key.key_hash IN (?)", bun.List(hashes)).Scan(ctx)
 	if err != nil {
 		return nil, value.Failed("find leaked API keys", err)
 	}
@@ -89,9 +89,9 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 	return known, nil
 }
 
-// revokeLeaked also locks a key that is revoked already; see [Keys.lockActive].
-func (k *Keys) revokeLeaked(ctx context.Context, tx db.Tx, key Key, leak record.Leak, actor record.Actor) (LeakOutcome, error) {
-	key, err := k.lockActive(ctx, tx, key.AccountID, key.ID)
+// revoke also locks a key that is revoked already; see [Keys.lockActive].
+func (l *Leaks) revoke(ctx context.Context, tx db.Tx, key Key, leak record.Leak, actor record.Actor) (LeakOutcome, error) {
+	key, err := l.keys.lockActive(ctx, tx, key.AccountID, key.ID)
 	switch {
 	case errors.Is(err, value.ErrKeyAlreadyRevoked):
 		return LeakInactive, nil

@@ -48,10 +48,10 @@ var SourceDays = Days(30)
 // Sources returns the sources with the most requests in the last 30 days with one of the account's
 // keys, at most 20, and after them all others, if there are any. Unwritten requests of this
 // instance are among them.
-func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySource, error) {
+func (u *Usage) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySource, error) {
 	var all map[[2]string]KeySource
-	err := k.usage.Read(ctx, func(since usage.Mark) (certain bool, err error) {
-		all, certain, err = k.readSources(ctx, accountID, keyID, since)
+	err := u.keys.usage.Read(ctx, func(since usage.Mark) (certain bool, err error) {
+		all, certain, err = u.readSources(ctx, accountID, keyID, since)
 		return certain, err
 	})
 	if err != nil {
@@ -74,13 +74,13 @@ func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySo
 }
 
 // readSources returns the sources of a key by address and client, and whether that is certain.
-func (k *Keys) readSources(ctx context.Context, accountID, keyID uuid.UUID, since usage.Mark) (all map[[2]string]KeySource, certain bool, err error) {
-	first := SourceDays.Starts(k.db.Now())[0]
+func (u *Usage) readSources(ctx context.Context, accountID, keyID uuid.UUID, since usage.Mark) (all map[[2]string]KeySource, certain bool, err error) {
+	first := SourceDays.Starts(u.keys.db.Now())[0]
 	var rows []struct {
 		KeySource  `bun:"embed:"`
 		LastUsedAt *time.Time
 	}
-	err = k.db.NewSelect().TableExpr("api_keys AS api_key").Join(db.JoinLastUses).
+	err = u.keys.db.NewSelect().TableExpr("api_keys AS api_key").Join(db.JoinLastUses).
 		Join("LEFT JOIN api_key_sources AS source ON source.api_key_id = api_key.id").
 		Where("api_key.account_id = ? AND api_key.id = ?", accountID, keyID).
 		ColumnExpr("COALESCE(source.address, '') AS address, COALESCE(source.client, '') AS client, last_use.used_at AS last_used_at").
@@ -98,7 +98,7 @@ func (k *Keys) readSources(ctx context.Context, accountID, keyID uuid.UUID, sinc
 			addSource(all, row.KeySource)
 		}
 	}
-	certain = k.usage.UnwrittenSources(keyID, lastUsed, since, func(unwritten usage.SourceEntry) {
+	certain = u.keys.usage.UnwrittenSources(keyID, lastUsed, since, func(unwritten usage.SourceEntry) {
 		if unwritten.LastUse().Before(first) {
 			unwritten.Requests = 0
 		}

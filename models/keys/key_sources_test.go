@@ -28,7 +28,7 @@ func useFrom(t *testing.T, s *models.Store, secret string, from keys.Source, tim
 // sources returns the sources of a key as lines.
 func (f *fixture) sources(t *testing.T, key keys.Key) (lines []string) {
 	t.Helper()
-	for _, one := range modelstest.Value(f.Keys.Sources(t.Context(), key.AccountID, key.ID))(t) {
+	for _, one := range modelstest.Value(f.Usage.Sources(t.Context(), key.AccountID, key.ID))(t) {
 		lines = append(lines, fmt.Sprintf("%s %s %s %s %d", one.Address, one.Client,
 			one.FirstSeen.Format("01-02 15:04"), one.LastSeen.Format("01-02 15:04"), one.Requests))
 	}
@@ -66,7 +66,7 @@ func TestSourcesOfAKey(t *testing.T) {
 		isListed("192.0.2.7 python-requests/2.32.3 "+at(0)+" "+at(2*time.Minute)+" 5",
 			"2001:db8::/64 curl/8.5.0 "+at(2*time.Minute)+" "+at(2*time.Minute)+" 3",
 			"Unknown Unknown "+at(2*time.Minute)+" "+at(2*time.Minute)+" 1")
-		if foreign := modelstest.Value(f.Keys.Sources(t.Context(), f.Customer(t).ID, key.ID))(t); len(foreign) != 0 {
+		if foreign := modelstest.Value(f.Usage.Sources(t.Context(), f.Customer(t).ID, key.ID))(t); len(foreign) != 0 {
 			t.Errorf("another account sees %v", foreign)
 		}
 		// Later requests are those of the last 30 days, but the first time is older.
@@ -165,7 +165,7 @@ func TestSourcesAreBounded(t *testing.T) {
 			t.Errorf("%d rows, want 21", rows)
 		}
 		useFrom(t, f.Store, secret, source("192.0.2.9", ""), 7)
-		sources := modelstest.Value(f.Keys.Sources(t.Context(), c.ID, key.ID))(t)
+		sources := modelstest.Value(f.Usage.Sources(t.Context(), c.ID, key.ID))(t)
 		if len(sources) != 21 || sources[0].Address != "192.0.2.9" || sources[1].Client != "server/1.0" || sources[1].Requests != 6 {
 			t.Fatalf("%d sources: %v", len(sources), sources)
 		}

@@ -24,10 +24,10 @@ import (
 //
 // The error may also be those of [Keys.CheckTrust], [value.ErrKeyNotFound], also for a key with a
 // secret, or [value.ErrKeyAlreadyRevoked] with the unchanged key.
-func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor record.Actor) (Key, error) {
-	rule, invalid := k.CheckTrust(rule)
-	return db.InTx(ctx, k.db, "change a trust rule", func(ctx context.Context, tx db.Tx) (Key, error) {
-		key, err := k.lockActive(ctx, tx, accountID, id)
+func (w *Workload) SetTrust(ctx context.Context, accountID, id uuid.UUID, version string, rule workload.Rule, actor record.Actor) (Key, error) {
+	rule, invalid := w.keys.CheckTrust(rule)
+	return db.InTx(ctx, w.keys.db, "change a trust rule", func(ctx context.Context, tx db.Tx) (Key, error) {
+		key, err := w.keys.lockActive(ctx, tx, accountID, id)
 		if err != nil {
 			return key, err
 		}
@@ -38,7 +38,7 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version st
 		case invalid != nil:
 			return Key{}, invalid
 		case version == "" || version == key.TrustVersion.String():
-			return k.setTrust(ctx, tx, key, rule, actor)
+			return w.setTrust(ctx, tx, key, rule, actor)
 		case key.Trust.Equal(rule): // a double click
 			return key, nil
 		default:
@@ -47,9 +47,9 @@ func (k *Keys) SetTrust(ctx context.Context, accountID, id uuid.UUID, version st
 	})
 }
 
-func (k *Keys) setTrust(ctx context.Context, tx db.Tx, key Key, rule workload.Rule, actor record.Actor) (Key, error) {
+func (w *Workload) setTrust(ctx context.Context, tx db.Tx, key Key, rule workload.Rule, actor record.Actor) (Key, error) {
 	old := key
-	if err := k.trust(&key, rule); err != nil {
+	if err := w.keys.trust(&key, rule); err != nil {
 		return Key{}, err
 	}
 	if err := tx.Update(ctx, &key, "trust", "trust_version", "trust_pins"); err != nil {
@@ -74,7 +74,7 @@ func joinLines(first, second string) string {
 	return first + "\n" + second
 }
 
-// PutKey is the input of [Keys.Put].
+// PutKey is the input of [Workload.Put].
 type PutKey struct {
 	Label string
 	Trust workload.Rule
@@ -87,17 +87,17 @@ type PutKey struct {
 //
 // The error may be those of [Keys.Restrict] and [Keys.CheckTrust], [value.ErrAccountNotFound],
 // [value.ErrKeyLimit], [value.ErrKeyIDTaken], or [value.ErrKeyAlreadyRevoked].
-func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, actor record.Actor) (key Key, created bool, err error) {
-	if _, err = people.FindAccount(ctx, k.db, accountID); err != nil {
+func (w *Workload) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, actor record.Actor) (key Key, created bool, err error) {
+	if _, err = people.FindAccount(ctx, w.keys.db, accountID); err != nil {
 		return Key{}, false, err
 	}
 	label, invalidLabel := value.CleanName("label", "Label", put.Label)
-	rule, invalidTrust := k.CheckTrust(put.Trust)
+	rule, invalidTrust := w.keys.CheckTrust(put.Trust)
 	if err := errors.Join(invalidLabel, invalidTrust); err != nil {
 		return Key{}, false, err
 	}
 	put.Label, put.Trust = label, rule
-	err = k.db.InTx(ctx, "put API key", func(ctx context.Context, tx db.Tx) error {
+	err = w.keys.db.InTx(ctx, "put API key", func(ctx context.Context, tx db.Tx) error {
 		// While the account is locked, nobody adds its keys.
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
@@ -107,11 +107,11 @@ func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, act
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			created = true
-			key, err = k.create(ctx, tx, Key{ID: id, AccountID: accountID, FormID: id}, put, actor)
+			key, err = w.create(ctx, tx, Key{ID: id, AccountID: accountID, FormID: id}, put, actor)
 		case err == nil && owner != accountID:
 			err = value.ErrKeyIDTaken
 		case err == nil:
-			key, err = k.change(ctx, tx, accountID, id, put, actor)
+			key, err = w.change(ctx, tx, accountID, id, put, actor)
 		}
 		return err
 	})
@@ -122,14 +122,14 @@ func (k *Keys) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey, act
 }
 
 // create inserts a key with these ids.
-func (k *Keys) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor record.Actor) (Key, error) {
-	if err := k.checkCount(ctx, tx, key.AccountID); err != nil {
+func (w *Workload) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor record.Actor) (Key, error) {
+	if err := w.keys.checkCount(ctx, tx, key.AccountID); err != nil {
 		return Key{}, err
 	}
 	key.Label, key.Credential, key.Access, key.CreatedAt = put.Label, CredentialWorkload, AccessAgents, tx.Now()
 	var r Restrictions
 	put.Restrict(&r)
-	err := errors.Join(k.trust(&key, put.Trust), k.restrictNew(ctx, tx, NewKey{Restrictions: r}, &key))
+	err := errors.Join(w.keys.trust(&key, put.Trust), w.keys.restrictNew(ctx, tx, NewKey{Restrictions: r}, &key))
 	if err == nil {
 		err = insertKey(ctx, tx, key, actor)
 	}
@@ -137,8 +137,8 @@ func (k *Keys) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor 
 }
 
 // change changes a key where it differs.
-func (k *Keys) change(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, put PutKey, actor record.Actor) (Key, error) {
-	key, err := k.lockActive(ctx, tx, accountID, id)
+func (w *Workload) change(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, put PutKey, actor record.Actor) (Key, error) {
+	key, err := w.keys.lockActive(ctx, tx, accountID, id)
 	switch {
 	case db.IsCommitted(err) || err == nil && !key.IsWorkload():
 		return Key{}, value.ErrKeyIDTaken
@@ -151,7 +151,7 @@ func (k *Keys) change(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, pu
 	restricted := key
 	r := key.Restrictions()
 	put.Restrict(&r)
-	if err := k.setRestrictions(ctx, tx, &restricted, r); err != nil {
+	if err := w.keys.setRestrictions(ctx, tx, &restricted, r); err != nil {
 		return Key{}, err
 	}
 	if key, err = saveRestrictions(ctx, tx, key, restricted, actor); err != nil {
@@ -160,5 +160,5 @@ func (k *Keys) change(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, pu
 	if key.Trust.Equal(put.Trust) {
 		return key, nil
 	}
-	return k.setTrust(ctx, tx, key, put.Trust, actor)
+	return w.setTrust(ctx, tx, key, put.Trust, actor)
 }

@@ -70,8 +70,8 @@ func TestKeyWithoutSecret(t *testing.T) {
 		_, _, err = f.Keys.Generate(t.Context(), c.ID, trusting(workload.Rule{}), c.Actor)
 		checkInvalid(t, "no provider", err, "trust.provider")
 		other, _ := f.Key(t, c)
-		checkError(t, "a rule of a key with a secret", errOf(f.Keys.SetTrust(t.Context(), c.ID, other.ID, "", gitHubRule(), c.Actor)), value.ErrKeyNotFound)
-		checkError(t, "another account", errOf(f.Keys.SetTrust(t.Context(), f.Customer(t).ID, key.ID, "", gitHubRule(), c.Actor)), value.ErrKeyNotFound)
+		checkError(t, "a rule of a key with a secret", errOf(f.Workload.SetTrust(t.Context(), c.ID, other.ID, "", gitHubRule(), c.Actor)), value.ErrKeyNotFound)
+		checkError(t, "another account", errOf(f.Workload.SetTrust(t.Context(), f.Customer(t).ID, key.ID, "", gitHubRule(), c.Actor)), value.ErrKeyNotFound)
 		forged := accessTo(key)
 		forged.KeyID = other.ID
 		checkError(t, "a key with a secret", errOf(f.API.AuthenticateAccess(t.Context(), forged, keys.Source{})), value.ErrTrustChanged)
@@ -94,16 +94,16 @@ func TestTrustEndsAccessTokens(t *testing.T) {
 		}
 		old := accessTo(key)
 		checkError(t, "before", use(old), nil)
-		changed, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("staging"), c.Actor)
+		changed, err := f.Workload.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("staging"), c.Actor)
 		must(t, err)
 		checkError(t, "after the change", use(old), value.ErrTrustChanged)
-		restored, err := f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("production"), c.Actor)
+		restored, err := f.Workload.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule("production"), c.Actor)
 		must(t, err)
 		checkError(t, "of the first rule", use(old), value.ErrTrustChanged)
 		checkError(t, "of the second rule", use(accessTo(changed)), value.ErrTrustChanged)
 		checkError(t, "of the third rule", use(accessTo(restored)), nil)
 		stale := func(rule workload.Rule) (keys.Key, error) {
-			return f.Keys.SetTrust(t.Context(), c.ID, key.ID, changed.TrustVersion.String(), rule, c.Actor)
+			return f.Workload.SetTrust(t.Context(), c.ID, key.ID, changed.TrustVersion.String(), rule, c.Actor)
 		}
 		current, err := stale(gitHubRule("staging"))
 		checkError(t, "a stale form", err, value.ErrTrustChanged)
@@ -131,7 +131,7 @@ func TestAccessTokensEndOnBusyInstances(t *testing.T) {
 		stores := []*models.Store{f.Store, f.Open(t, models.Options{})}
 		for round := range 10 {
 			want, end := value.ErrTrustChanged, func() (err error) {
-				key, err = f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.Actor)
+				key, err = f.Workload.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.Actor)
 				return err
 			}
 			if round == 9 {
@@ -213,15 +213,15 @@ func TestExchanges(t *testing.T) {
 			exchange(accepted("more " + strconv.Itoa(i)))
 		}
 		f.CheckCount(t, keys.MaxExchanges, "SELECT count(*) FROM exchanges")
-		listed, err := f.Keys.Exchanges(t.Context(), c.ID, key.ID)
+		listed, err := f.Workload.Exchanges(t.Context(), c.ID, key.ID)
 		if err != nil || len(listed) != keys.MaxExchanges || listed[0].Address != "203.0.113.9" {
 			t.Errorf("%d exchanges, %v", len(listed), err)
 		}
-		if foreign, err := f.Keys.Exchanges(t.Context(), f.Customer(t).ID, key.ID); err != nil || len(foreign) > 0 {
+		if foreign, err := f.Workload.Exchanges(t.Context(), f.Customer(t).ID, key.ID); err != nil || len(foreign) > 0 {
 			t.Errorf("another account sees %d exchanges, %v", len(foreign), err)
 		}
 		// Saving the rule clears the pins, and ends what was read before.
-		must(t, errOf(f.Keys.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.Actor)))
+		must(t, errOf(f.Workload.SetTrust(t.Context(), c.ID, key.ID, "", gitHubRule(), c.Actor)))
 		_, err = f.API.Exchange(t.Context(), read, accepted("late"))
 		checkError(t, "a rule that was saved since", err, value.ErrKeyUnknown)
 		if read, err = f.API.WorkloadKey(t.Context(), key.ID); err != nil || read.TrustPins != nil {
@@ -290,21 +290,21 @@ func TestPutKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, id := f.Customer(t), newID()
 		put := keys.PutKey{Label: "deploy", Trust: gitHubRule("production", "canary"), Restrict: func(*keys.Restrictions) {}}
-		key, created, err := f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
+		key, created, err := f.Workload.Put(t.Context(), c.ID, id, put, record.Operator())
 		must(t, err)
 		if !created || key.ID != id {
 			t.Errorf("created %t, %+v", created, key)
 		}
 		must(t, errOf(f.API.Exchange(t.Context(), key, keys.Subject{Pins: map[string]string{"a": "1"}, Check: accepted("").Check})))
 		put.Trust = gitHubRule("canary", "production")
-		same, created, err := f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
+		same, created, err := f.Workload.Put(t.Context(), c.ID, id, put, record.Operator())
 		if err != nil || created || *same.TrustVersion != *key.TrustVersion || same.TrustPins["a"] != "1" {
 			t.Errorf("a repeat: created %t, %+v, %v", created, same, err)
 		}
 		f.CheckCount(t, 1, "SELECT count(*) FROM activities WHERE subject_id = ?", id)
 		until := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 		put.Label, put.Trust, put.Restrict = "release", gitHubRule("staging"), func(r *keys.Restrictions) { r.ExpiresAt = &until }
-		changed, _, err := f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
+		changed, _, err := f.Workload.Put(t.Context(), c.ID, id, put, record.Operator())
 		if err != nil || changed.Label != "release" || changed.ExpiresAt == nil || *changed.TrustVersion == *key.TrustVersion || changed.TrustPins != nil {
 			t.Errorf("%+v, %v", changed, err)
 		}
@@ -315,13 +315,13 @@ func TestPutKey(t *testing.T) {
 		for name, attempt := range map[string]struct{ account, id uuid.UUID }{
 			"another account's": {foreign.ID, id}, "a key with a secret": {foreign.ID, withSecret.ID},
 		} {
-			_, _, err := f.Keys.Put(t.Context(), attempt.account, attempt.id, put, record.Operator())
+			_, _, err := f.Workload.Put(t.Context(), attempt.account, attempt.id, put, record.Operator())
 			checkError(t, name, err, value.ErrKeyIDTaken)
 		}
-		_, _, err = f.Keys.Put(t.Context(), newID(), newID(), put, record.Operator())
+		_, _, err = f.Workload.Put(t.Context(), newID(), newID(), put, record.Operator())
 		checkError(t, "an unknown account", err, value.ErrAccountNotFound)
 		f.Revoke(t, key)
-		_, _, err = f.Keys.Put(t.Context(), c.ID, id, put, record.Operator())
+		_, _, err = f.Workload.Put(t.Context(), c.ID, id, put, record.Operator())
 		checkError(t, "a revoked key", err, value.ErrKeyIDTaken)
 	})
 }

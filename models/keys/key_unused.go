@@ -160,34 +160,34 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// UnusedLifetimes returns the times without a use after which an account can have its keys revoked,
+// Lifetimes returns the times without a use after which an account can have its keys revoked,
 // the shortest first. If the account can choose that they never are, 0 is the first one.
-func (k *Keys) UnusedLifetimes() []time.Duration {
-	if k.unusedLifetime == 0 {
+func (u *Unused) Lifetimes() []time.Duration {
+	if u.keys.unusedLifetime == 0 {
 		return append([]time.Duration{0}, unusedLifetimes...)
 	}
-	choices := slices.DeleteFunc(slices.Clone(unusedLifetimes), func(d time.Duration) bool { return d >= k.unusedLifetime })
-	return append(choices, k.unusedLifetime)
+	choices := slices.DeleteFunc(slices.Clone(unusedLifetimes), func(d time.Duration) bool { return d >= u.keys.unusedLifetime })
+	return append(choices, u.keys.unusedLifetime)
 }
 
-// UnusedLifetime returns the time without a use after which the account's keys are revoked; 0:
+// Lifetime returns the time without a use after which the account's keys are revoked; 0:
 // never.
-func (k *Keys) UnusedLifetime(account people.Account) time.Duration {
-	if k.unusedLifetime == 0 || account.UnusedLifetime == 0 {
-		return max(account.UnusedLifetime, k.unusedLifetime)
+func (u *Unused) Lifetime(account people.Account) time.Duration {
+	if u.keys.unusedLifetime == 0 || account.UnusedLifetime == 0 {
+		return max(account.UnusedLifetime, u.keys.unusedLifetime)
 	}
-	return min(account.UnusedLifetime, k.unusedLifetime)
+	return min(account.UnusedLifetime, u.keys.unusedLifetime)
 }
 
-// SetUnusedLifetime sets the time without a use after which the account's keys are revoked, one of
-// [Keys.UnusedLifetimes], and records the activity unless nothing changes. No key is revoked within
+// SetLifetime sets the time without a use after which the account's keys are revoked, one of
+// [Unused.Lifetimes], and records the activity unless nothing changes. No key is revoked within
 // 14 days after that. The error may be an [*value.InvalidError] for the field "after",
 // [value.ErrAccountNotFound] or [value.ErrNotOwner].
-func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after time.Duration, actor record.Actor) error {
-	if !slices.Contains(k.UnusedLifetimes(), after) {
+func (u *Unused) SetLifetime(ctx context.Context, accountID uuid.UUID, after time.Duration, actor record.Actor) error {
+	if !slices.Contains(u.Lifetimes(), after) {
 		return &value.InvalidError{Field: "after", Message: "Choose one of the options."}
 	}
-	return k.db.InTx(ctx, "set the lifetime of unused API keys", func(ctx context.Context, tx db.Tx) error {
+	return u.keys.db.InTx(ctx, "set the lifetime of unused API keys", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
@@ -195,16 +195,16 @@ func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after
 			return err
 		}
 		account, err := people.FindAccount(ctx, tx, accountID)
-		if err != nil || k.UnusedLifetime(account) == after {
+		if err != nil || u.Lifetime(account) == after {
 			return err
 		}
-		detail := UnusedText(k.UnusedLifetime(account)) + " → " + UnusedText(after)
+		detail := UnusedText(u.Lifetime(account)) + " → " + UnusedText(after)
 		account.UnusedLifetime = after
 		if err := tx.Update(ctx, &account, "unused_lifetime"); err != nil {
 			return err
 		}
 		// The account has at most MaxActiveKeys of these.
-		_, err = k.whereActiveUpdate(tx.NewUpdate().Model((*UnusedKey)(nil))).Set("unused_policy = -1").
+		_, err = u.whereActiveUpdate(tx.NewUpdate().Model((*UnusedKey)(nil))).Set("unused_policy = -1").
 			Where("api_key.account_id = ?", accountID).Exec(ctx)
 		if err != nil {
 			return err
@@ -215,11 +215,11 @@ func (k *Keys) SetUnusedLifetime(ctx context.Context, accountID uuid.UUID, after
 	})
 }
 
-func (k *Keys) whereActiveUpdate(q *bun.UpdateQuery) *bun.UpdateQuery {
-	return q.Where(db.ActiveKey, k.db.Now())
+func (u *Unused) whereActiveUpdate(q *bun.UpdateQuery) *bun.UpdateQuery {
+	return q.Where(db.ActiveKey, u.keys.db.Now())
 }
 
-// UnusedText returns the name of a choice of [Keys.UnusedLifetimes].
+// UnusedText returns the name of a choice of [Unused.Lifetimes].
 func UnusedText(after time.Duration) string {
 	if after == 0 {
 		return "Never"
@@ -227,14 +227,14 @@ func UnusedText(after time.Duration) string {
 	return "After " + value.WholeDays(after)
 }
 
-// RevokeUnused revokes keys that were not used for the lifetime that their account has chosen, and
+// Revoke revokes keys that were not used for the lifetime that their account has chosen, and
 // queues the mails about that before. It looks at keys whose next look is due, so keys in use are
 // little work. Several instances can call RevokeUnused at the same time.
-func (k *Keys) RevokeUnused(ctx context.Context) error {
+func (u *Unused) Revoke(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, WarningInterval)
 	defer cancel()
 	// A transaction would lock the whole SQLite file, so the usual case avoids it.
-	due, err := k.unusedDue(ctx)
+	due, err := u.due(ctx)
 	if err != nil {
 		return value.Failed("find unused API keys", err)
 	}
@@ -248,15 +248,15 @@ func (k *Keys) RevokeUnused(ctx context.Context) error {
 	}
 	var errs []error
 	for _, account := range accounts {
-		revoked, err := db.InTx(ctx, k.db, "look at unused API keys", func(ctx context.Context, tx db.Tx) ([]uuid.UUID, error) {
-			return k.lookAtUnused(ctx, tx, account, ofAccount[account])
+		revoked, err := db.InTx(ctx, u.keys.db, "look at unused API keys", func(ctx context.Context, tx db.Tx) ([]uuid.UUID, error) {
+			return u.lookAt(ctx, tx, account, ofAccount[account])
 		})
 		if err != nil {
 			// Keys of other accounts must not wait behind these.
-			errs = append(errs, noAccount(err), k.postponeUnused(ctx, ofAccount[account]))
+			errs = append(errs, noAccount(err), u.postpone(ctx, ofAccount[account]))
 		}
 		for _, id := range revoked {
-			errs = append(errs, k.revokeUnused(ctx, account, id))
+			errs = append(errs, u.revoke(ctx, account, id))
 		}
 		if ctx.Err() != nil {
 			break // The next call continues.
@@ -265,25 +265,25 @@ func (k *Keys) RevokeUnused(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// postponeUnused starts anew in an hour for keys of an account that is being erased or whose state
+// postpone starts anew in an hour for keys of an account that is being erased or whose state
 // could not be written.
-func (k *Keys) postponeUnused(ctx context.Context, ids []uuid.UUID) error {
-	check := k.db.Now().Add(unusedMargin)
-	key := UnusedKey{UnusedPolicy: k.unusedLifetime, UnusedCheckAt: &check}
-	_, err := k.db.NewUpdate().Model(&key).Column(unusedState...).
+func (u *Unused) postpone(ctx context.Context, ids []uuid.UUID) error {
+	check := u.keys.db.Now().Add(unusedMargin)
+	key := UnusedKey{UnusedPolicy: u.keys.unusedLifetime, UnusedCheckAt: &check}
+	_, err := u.keys.db.NewUpdate().Model(&key).Column(unusedState...).
 		Where("api_key.id IN (?)", bun.List(ids)).Exec(ctx)
 	return value.Failed("postpone unused API keys", err)
 }
 
-// unusedDue returns the keys whose next look is due: those that were looked at with another
+// due returns the keys whose next look is due: those that were looked at with another
 // setting, or not yet, and those whose time has come.
-func (k *Keys) unusedDue(ctx context.Context) (due []UnusedKey, err error) {
-	ctx, cancel := context.WithTimeout(ctx, k.db.Timeout)
+func (u *Unused) due(ctx context.Context) (due []UnusedKey, err error) {
+	ctx, cancel := context.WithTimeout(ctx, u.keys.db.Timeout)
 	defer cancel()
 	for _, query := range []*bun.SelectQuery{
-		k.db.NewSelect().Where("api_key.unused_policy = ? AND api_key.unused_check_at <= ?", k.unusedLifetime, k.db.Now()),
-		k.db.NewSelect().Where("api_key.unused_policy < ?", k.unusedLifetime),
-		k.db.NewSelect().Where("api_key.unused_policy > ?", k.unusedLifetime),
+		u.keys.db.NewSelect().Where("api_key.unused_policy = ? AND api_key.unused_check_at <= ?", u.keys.unusedLifetime, u.keys.db.Now()),
+		u.keys.db.NewSelect().Where("api_key.unused_policy < ?", u.keys.unusedLifetime),
+		u.keys.db.NewSelect().Where("api_key.unused_policy > ?", u.keys.unusedLifetime),
 	} {
 		var found []UnusedKey
 		err := query.Model(&found).Column("id", "account_id").Where("api_key.revoked_at IS NULL AND api_key.unused_policy >= -1").
@@ -298,19 +298,19 @@ func (k *Keys) unusedDue(ctx context.Context) (due []UnusedKey, err error) {
 
 // selectUnused selects keys of an account as unused keys, and locks them. Their last uses include
 // those that this instance has not written.
-func (k *Keys) selectUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids ...uuid.UUID) (keys []UnusedKey, err error) {
+func (u *Unused) selectUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids ...uuid.UUID) (keys []UnusedKey, err error) {
 	query := tx.NewSelect().Model(&keys).ColumnExpr("?TableColumns").ColumnExpr("last_use.used_at AS last_used_at").Join(db.JoinLastUses).
 		Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(ids)).OrderExpr("api_key.id")
-	err = k.db.Locked(query, "NO KEY UPDATE OF api_key").Scan(ctx)
+	err = u.keys.db.Locked(query, "NO KEY UPDATE OF api_key").Scan(ctx)
 	for i := range keys {
-		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+		keys[i].LastUsedAt = u.keys.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
 	return keys, err
 }
 
-// lookAtUnused queues the mails that are due about keys of an account, and returns the keys that
+// lookAt queues the mails that are due about keys of an account, and returns the keys that
 // are to be revoked.
-func (k *Keys) lookAtUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids []uuid.UUID) (revoked []uuid.UUID, err error) {
+func (u *Unused) lookAt(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids []uuid.UUID) (revoked []uuid.UUID, err error) {
 	if err := tx.LockAccount(ctx, accountID); err != nil {
 		return nil, err
 	}
@@ -323,7 +323,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, 
 		return nil, err
 	}
 	now = now.UTC().Truncate(time.Microsecond)
-	keys, err := k.selectUnused(ctx, tx, accountID, ids...)
+	keys, err := u.selectUnused(ctx, tx, accountID, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -335,17 +335,17 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, 
 	former := slices.Clone(keys)
 	for i := range keys {
 		key := &keys[i]
-		if key.UnusedPolicy != k.unusedLifetime {
+		if key.UnusedPolicy != u.keys.unusedLifetime {
 			key.reset()
 			former[i].reset()
 		}
-		key.UnusedPolicy = k.unusedLifetime
+		key.UnusedPolicy = u.keys.unusedLifetime
 		if account.DisabledAt != nil { // its keys are refused already
 			key.reset()
 			key.postpone(now, value.Day)
 			continue
 		}
-		switch key.look(now, k.UnusedLifetime(account), tx.DB.Mails, waiting) {
+		switch key.look(now, u.Lifetime(account), tx.DB.Mails, waiting) {
 		case unusedMail:
 			mailed = append(mailed, key.ID)
 		case unusedRevoke:
@@ -360,7 +360,7 @@ func (k *Keys) lookAtUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, 
 	for i, key := range keys {
 		if !queued && slices.Contains(mailed, key.ID) {
 			key = former[i]
-			key.UnusedPolicy = k.unusedLifetime
+			key.UnusedPolicy = u.keys.unusedLifetime
 			key.postpone(now, unusedMargin)
 		}
 		if err := tx.Update(ctx, &key, unusedState...); err != nil {
@@ -406,10 +406,10 @@ func UnusedMailSent(ctx context.Context, db bun.IDB, mail record.Mail) error {
 	return err
 }
 
-// revokeUnused revokes a key of an account, unless it was used since or mails about it still wait.
-func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error {
-	return k.db.InTx(ctx, "revoke unused API key", func(ctx context.Context, tx db.Tx) error {
-		_, err := k.lockActive(ctx, tx, accountID, id)
+// revoke revokes a key of an account, unless it was used since or mails about it still wait.
+func (u *Unused) revoke(ctx context.Context, accountID, id uuid.UUID) error {
+	return u.keys.db.InTx(ctx, "revoke unused API key", func(ctx context.Context, tx db.Tx) error {
+		_, err := u.keys.lockActive(ctx, tx, accountID, id)
 		if errors.Is(err, value.ErrKeyAlreadyRevoked) || errors.Is(err, value.ErrKeyNotFound) {
 			return nil
 		}
@@ -424,11 +424,11 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 		if err != nil {
 			return err
 		}
-		keys, err := k.selectUnused(ctx, tx, accountID, id)
-		if err != nil || len(keys) == 0 || keys[0].UnusedPolicy != k.unusedLifetime || account.DisabledAt != nil {
+		keys, err := u.selectUnused(ctx, tx, accountID, id)
+		if err != nil || len(keys) == 0 || keys[0].UnusedPolicy != u.keys.unusedLifetime || account.DisabledAt != nil {
 			return err
 		}
-		lifetime := k.UnusedLifetime(account)
+		lifetime := u.Lifetime(account)
 		if keys[0].next(now, lifetime, tx.DB.Mails) != unusedRevoke {
 			return nil
 		}
@@ -436,7 +436,7 @@ func (k *Keys) revokeUnused(ctx context.Context, accountID, id uuid.UUID) error 
 		if err != nil || waiting {
 			return err
 		}
-		_, err = k.revoke(ctx, tx, accountID, id, "Unused for "+value.WholeDays(lifetime), record.System)
+		_, err = u.keys.revoke(ctx, tx, accountID, id, "Unused for "+value.WholeDays(lifetime), record.System)
 		return err
 	})
 }

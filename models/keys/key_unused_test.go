@@ -70,7 +70,7 @@ func (f *fixture) claimUnused(t *testing.T, done func(context.Context, record.Ma
 // round looks for unused keys on several instances.
 func unusedRound(t *testing.T, stores ...*models.Store) {
 	t.Helper()
-	_, errs := modelstest.AtOnce(2*len(stores), func(i int) error { return stores[i%len(stores)].Keys.RevokeUnused(t.Context()) })
+	_, errs := modelstest.AtOnce(2*len(stores), func(i int) error { return stores[i%len(stores)].Unused.Revoke(t.Context()) })
 	if len(errs) > 0 {
 		t.Errorf("errors %v", errs)
 	}
@@ -93,7 +93,7 @@ func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
 		c := f.Customer(t)
 		creator := f.Member(t, c, people.RoleMember)
 		stores := []*models.Store{f.Store, f.Open(t, models.Options{Mail: true})}
-		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 90*value.Day, c.Actor))
+		must(t, f.Unused.SetLifetime(t.Context(), c.ID, 90*value.Day, c.Actor))
 		unused, _ := f.Generate(t, c, keys.NewKey{Label: "unused", FormID: uuid.New()}, record.UserActor(creator.ID, ""))
 		used, _ := f.Generate(t, c, keys.NewKey{Label: "used", FormID: uuid.New()}, c.Actor)
 		f.unusedMails(t)
@@ -114,7 +114,7 @@ func TestUnusedKeysAreRevokedAfterTwoMails(t *testing.T) {
 			f.age(t, unused, d)
 			f.age(t, used, d)
 			for _, store := range stores {
-				store.Keys.AddUsage(used, keys.Source{}, f.Clock.Now(), 1, 0)
+				store.Usage.Add(used, keys.Source{}, f.Clock.Now(), 1, 0)
 			}
 		}
 		expect("at first", false)
@@ -148,7 +148,7 @@ func TestWhatKeepsAnUnusedKey(t *testing.T) {
 		round := func() { t.Helper(); unusedRound(t, f.Store) }
 		set := func(after time.Duration) {
 			t.Helper()
-			must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, after, c.Actor))
+			must(t, f.Unused.SetLifetime(t.Context(), c.ID, after, c.Actor))
 		}
 		f.age(t, key, 400*value.Day)
 		round()
@@ -169,7 +169,7 @@ func TestWhatKeepsAnUnusedKey(t *testing.T) {
 		unusedRound(t, stricter)
 		f.expectRevoked(t, "a stricter portal", key, false)
 		f.age(t, key, 14*value.Day+2*time.Hour)
-		stricter.Keys.AddUsage(key, keys.Source{}, f.Clock.Now(), 1, 0)
+		stricter.Usage.Add(key, keys.Source{}, f.Clock.Now(), 1, 0)
 		unusedRound(t, stricter)
 		f.expectRevoked(t, "a use that is not written", key, false)
 	})
@@ -213,7 +213,7 @@ func TestUnusedKeysWaitForMailsThatArrive(t *testing.T) {
 		f.Store = f.Open(t, models.Options{Mail: true})
 		c := f.Customer(t)
 		creator := f.Member(t, c, people.RoleMember)
-		must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
+		must(t, f.Unused.SetLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
 		key, _ := f.Generate(t, c, keys.NewKey{Label: "unused", FormID: uuid.New()}, record.UserActor(creator.ID, ""))
 		f.unusedMails(t)
 		giveUp := func(ctx context.Context, mail record.Mail) error { return errOf(f.Outbox.Failed(ctx, mail, true)) }
@@ -287,7 +287,7 @@ func TestUnusedKeysAndAClockThatRunsAhead(t *testing.T) {
 	f.InRealTime()
 	c := f.Customer(t)
 	key := modelstest.Errless(f.Key(t, c))
-	must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
+	must(t, f.Unused.SetLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
 	for range 3 {
 		unusedRound(t, f.Store)
 		f.Clock.Advance(100 * value.Day)
@@ -302,20 +302,20 @@ func TestUnusedLifetimeOfAnAccount(t *testing.T) {
 		c := f.Customer(t)
 		member := f.Member(t, c, people.RoleMember)
 		store := f.Open(t, models.Options{KeyUnusedLifetime: 120 * value.Day})
-		if got, want := store.Keys.UnusedLifetimes(), []time.Duration{30 * value.Day, 90 * value.Day, 120 * value.Day}; !slices.Equal(got, want) {
+		if got, want := store.Unused.Lifetimes(), []time.Duration{30 * value.Day, 90 * value.Day, 120 * value.Day}; !slices.Equal(got, want) {
 			t.Errorf("choices %v, want %v", got, want)
 		}
 		for _, after := range []time.Duration{0, 180 * value.Day} {
 			var invalid *value.InvalidError
-			if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, after, c.Actor); !errors.As(err, &invalid) {
+			if err := store.Unused.SetLifetime(t.Context(), c.ID, after, c.Actor); !errors.As(err, &invalid) {
 				t.Errorf("%v: error %v", after, err)
 			}
 		}
-		if err := store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, record.UserActor(member.ID, "")); !errors.Is(err, value.ErrNotOwner) {
+		if err := store.Unused.SetLifetime(t.Context(), c.ID, 30*value.Day, record.UserActor(member.ID, "")); !errors.Is(err, value.ErrNotOwner) {
 			t.Errorf("a member: error %v", err)
 		}
 		for range 2 {
-			must(t, store.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
+			must(t, store.Unused.SetLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
 		}
 		recorded := f.Recorded(t, c, record.ActionUnusedKeysSet)
 		if len(recorded) != 1 || recorded[0].Detail != "After 120 days → After 30 days" {
@@ -331,7 +331,7 @@ func TestUnusedKeysOfAFailingAccountWait(t *testing.T) {
 		f.Store = f.Open(t, models.Options{Mail: true})
 		failing, other := f.Customer(t), f.Customer(t)
 		for _, c := range []customer{failing, other} {
-			must(t, f.Keys.SetUnusedLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
+			must(t, f.Unused.SetLifetime(t.Context(), c.ID, 30*value.Day, c.Actor))
 			key, _ := f.Key(t, c)
 			f.age(t, key, 20*value.Day)
 		}
@@ -343,16 +343,16 @@ func TestUnusedKeysOfAFailingAccountWait(t *testing.T) {
 			create = "CREATE TRIGGER refuse BEFORE INSERT ON outbox FOR EACH ROW WHEN (" + condition + ") EXECUTE FUNCTION refuse()"
 		}
 		f.Exec(t, create)
-		if err := f.Keys.RevokeUnused(t.Context()); err == nil {
+		if err := f.Unused.Revoke(t.Context()); err == nil {
 			t.Error("no error")
 		}
 		if mails := f.unusedMails(t); len(mails) != 1 || !strings.HasPrefix(mails[0], other.User.Email) {
 			t.Errorf("mails %q", mails)
 		}
-		must(t, f.Keys.RevokeUnused(t.Context())) // it is not due for an hour
+		must(t, f.Unused.Revoke(t.Context())) // it is not due for an hour
 		f.Exec(t, "DROP TRIGGER refuse"+map[bool]string{true: " ON outbox"}[f.Postgres()])
 		f.Exec(t, "UPDATE api_keys SET unused_check_at = created_at WHERE account_id = ?", failing.ID)
-		must(t, f.Keys.RevokeUnused(t.Context()))
+		must(t, f.Unused.Revoke(t.Context()))
 		if mails := f.unusedMails(t); len(mails) != 1 || !strings.HasPrefix(mails[0], failing.User.Email) {
 			t.Errorf("mails %q", mails)
 		}

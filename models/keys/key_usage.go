@@ -63,22 +63,22 @@ func (u KeyUsage) Total() (requests, refusals int64) {
 	return requests, refusals
 }
 
-// AddUsage counts earlier requests with a key, for demo data.
-func (k *Keys) AddUsage(key Key, from Source, at time.Time, requests, refusals int64) {
-	k.usage.Count(key.AccountID, key.ID, from, at, requests, refusals)
+// Add counts earlier requests with a key, for demo data.
+func (u *Usage) Add(key Key, from Source, at time.Time, requests, refusals int64) {
+	u.keys.usage.Count(key.AccountID, key.ID, from, at, requests, refusals)
 }
 
-// ActiveUsage is [Keys.Active] with the usage of each key. One statement reads both, because the
+// OfActive is [Keys.Active] with the usage of each key. One statement reads both, because the
 // list of keys shows both.
-func (k *Keys) ActiveUsage(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
-	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return k.whereActive(q).Where("api_key.account_id = ?", accountID)
+func (u *Usage) OfActive(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
+	return u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return u.keys.whereActive(q).Where("api_key.account_id = ?", accountID)
 	})
 }
 
-// Usage returns the usage of each of these keys of the account, active or revoked, by id.
-func (k *Keys) Usage(ctx context.Context, accountID uuid.UUID, span UsageSpan, keyIDs ...uuid.UUID) (map[uuid.UUID]KeyUsage, error) {
-	keys, err := k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
+// Of returns the usage of each of these keys of the account, active or revoked, by id.
+func (u *Usage) Of(ctx context.Context, accountID uuid.UUID, span UsageSpan, keyIDs ...uuid.UUID) (map[uuid.UUID]KeyUsage, error) {
+	keys, err := u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(keyIDs))
 	})
 	byID := make(map[uuid.UUID]KeyUsage, len(keys))
@@ -88,23 +88,23 @@ func (k *Keys) Usage(ctx context.Context, accountID uuid.UUID, span UsageSpan, k
 	return byID, err
 }
 
-// MaxUsageKeys is the maximum number of keys that [Keys.AccountUsage] returns.
+// MaxUsageKeys is the maximum number of keys that [Usage.OfAccount] returns.
 const MaxUsageKeys = 1000
 
-// AccountUsage returns the usage of the account's keys: of the active ones, and of those that were
+// OfAccount returns the usage of the account's keys: of the active ones, and of those that were
 // revoked in the span or used since it began. If the account has more than [MaxUsageKeys] keys, it
 // chooses among the active ones and those that ended last, because the others have no bound.
-func (k *Keys) AccountUsage(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
-	now := k.db.Now()
+func (u *Usage) OfAccount(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
+	now := u.keys.db.Now()
 	first := span.Starts(now)[0]
-	active := k.whereActive(k.db.NewSelect().Model((*Key)(nil))).Column("id").Where("api_key.account_id = ?", accountID)
-	ended := k.db.NewSelect().Model((*Key)(nil)).Column("id").
+	active := u.keys.whereActive(u.keys.db.NewSelect().Model((*Key)(nil))).Column("id").Where("api_key.account_id = ?", accountID)
+	ended := u.keys.db.NewSelect().Model((*Key)(nil)).Column("id").
 		Where("api_key.account_id = ? AND "+keyEnd+" <= ?", accountID, now).
 		OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(MaxUsageKeys)
 	// An instance that writes late can make an earlier hour the current one.
-	past := k.db.NewSelect().TableExpr("? AS used", bun.Ident(span.table)).ColumnExpr("1").
+	past := u.keys.db.NewSelect().TableExpr("? AS used", bun.Ident(span.table)).ColumnExpr("1").
 		Where("used.api_key_id = api_key.id AND used.? >= ?", bun.Ident(span.column), first)
-	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS ended)", active, ended).
 			Where("(COALESCE(api_key.revoked_at, api_key.expires_at, ?0) >= ?0 OR last_use.hour >= ?0 OR EXISTS (?1))", first, past).
 			OrderExpr("NOT "+db.ActiveKey+", "+keyEnd+" DESC", now).Limit(MaxUsageKeys)
@@ -125,19 +125,19 @@ func SumUsage(keys []KeyUsage) (sum KeyUsage) {
 	return sum
 }
 
-// readUsage returns the selected keys, the newest first. It adds the stored counts, those of each
+// read returns the selected keys, the newest first. It adds the stored counts, those of each
 // key's current hour, and those that this instance has not written yet. The last two are by the
 // hour.
-func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) (keys []KeyUsage, err error) {
-	err = k.usage.Read(ctx, func(since usage.Mark) (certain bool, err error) {
-		keys, certain, err = k.readUsageOnce(ctx, span, filter, since)
+func (u *Usage) read(ctx context.Context, span UsageSpan, filter keyFilter) (keys []KeyUsage, err error) {
+	err = u.keys.usage.Read(ctx, func(since usage.Mark) (certain bool, err error) {
+		keys, certain, err = u.readOnce(ctx, span, filter, since)
 		return certain, err
 	})
 	return keys, value.Failed("read usage", err)
 }
 
-func (k *Keys) readUsageOnce(ctx context.Context, span UsageSpan, filter keyFilter, since usage.Mark) (keys []KeyUsage, certain bool, err error) {
-	first := span.Starts(k.db.Now())[0]
+func (u *Usage) readOnce(ctx context.Context, span UsageSpan, filter keyFilter, since usage.Mark) (keys []KeyUsage, certain bool, err error) {
+	first := span.Starts(u.keys.db.Now())[0]
 	var rows []struct {
 		Key `bun:",extend"`
 		// The current hour; nil for a key that was never used.
@@ -149,10 +149,10 @@ func (k *Keys) readUsageOnce(ctx context.Context, span UsageSpan, filter keyFilt
 	}
 	// A list has up to 3,000 stored counts. Reading them as one text for each key takes a
 	// fraction of the time of a row for each count.
-	past := k.db.NewSelect().TableExpr("? AS stored", bun.Ident(span.table)).
-		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", k.db.UnixTime("stored."+span.column)).
+	past := u.keys.db.NewSelect().TableExpr("? AS stored", bun.Ident(span.table)).
+		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", u.keys.db.UnixTime("stored."+span.column)).
 		Where("stored.api_key_id = api_key.id AND stored.? >= ?", bun.Ident(span.column), first)
-	query := filter(selectKeys(k.db, &rows)).OrderExpr("api_key.id DESC").
+	query := filter(selectKeys(u.keys.db, &rows)).OrderExpr("api_key.id DESC").
 		ColumnExpr("last_use.hour, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").
 		ColumnExpr("COALESCE((?), '') AS past", past)
 	if err := query.Scan(ctx); err != nil {
@@ -173,8 +173,8 @@ func (k *Keys) readUsageOnce(ctx context.Context, span UsageSpan, filter keyFilt
 		if row.Hour != nil {
 			add(*row.Hour, row.Requests, row.Refusals)
 		}
-		certain = k.usage.Unwritten(row.ID, row.LastUsedAt, since, add) && certain
-		used.LastUsedAt = k.usage.LastUse(row.ID, row.LastUsedAt)
+		certain = u.keys.usage.Unwritten(row.ID, row.LastUsedAt, since, add) && certain
+		used.LastUsedAt = u.keys.usage.LastUse(row.ID, row.LastUsedAt)
 		keys[i] = used
 	}
 	return keys, certain, nil

@@ -39,7 +39,7 @@ func TestUsageByDayOfActiveKeys(t *testing.T) {
 		modelstest.Refuse(t, f.Store, revokedSecret, 4)
 		daily := func(days int) map[uuid.UUID][]int64 {
 			t.Helper()
-			keys := modelstest.Value(f.Keys.ActiveUsage(ctx, c.ID, keys.Days(days)))(t)
+			keys := modelstest.Value(f.Usage.OfActive(ctx, c.ID, keys.Days(days)))(t)
 			requests, active := map[uuid.UUID][]int64{}, []uuid.UUID{}
 			for _, key := range keys {
 				active, requests[key.ID] = append(active, key.ID), key.Requests
@@ -73,7 +73,7 @@ func TestUsageByHour(t *testing.T) {
 		unused, _ := f.Key(t, c)
 		revoked, revokedSecret := f.Key(t, c)
 		foreign, foreignSecret := f.Key(t, other)
-		if report, err := f.Keys.Usage(ctx, c.ID, keys.Hours(24)); err != nil || len(report) != 0 {
+		if report, err := f.Usage.Of(ctx, c.ID, keys.Hours(24)); err != nil || len(report) != 0 {
 			t.Errorf("of no keys: %v, %v", report, err)
 		}
 		// Requests in the database: two hours ago and, from another instance, in this hour.
@@ -94,7 +94,7 @@ func TestUsageByHour(t *testing.T) {
 			3: {key.ID: "[3 0 7] [0 0 0]", unused.ID: "[0 0 0] [0 0 0]", revoked.ID: "[1 0 0] [4 0 1]"},
 			4: {key.ID: "[0 3 0 7] [0 0 0 0]", unused.ID: "[0 0 0 0] [0 0 0 0]", revoked.ID: "[0 1 0 0] [0 4 0 1]"},
 		} {
-			report := modelstest.Value(f.Keys.Usage(ctx, c.ID, keys.Hours(hours), key.ID, unused.ID, revoked.ID, foreign.ID, newID()))(t)
+			report := modelstest.Value(f.Usage.Of(ctx, c.ID, keys.Hours(hours), key.ID, unused.ID, revoked.ID, foreign.ID, newID()))(t)
 			got := map[uuid.UUID]string{}
 			for id, usage := range report {
 				got[id] = fmt.Sprint(usage.Requests, usage.Refusals)
@@ -104,7 +104,7 @@ func TestUsageByHour(t *testing.T) {
 			}
 		}
 		f.Clock.Advance(time.Hour)
-		report := modelstest.Value(f.Keys.Usage(ctx, c.ID, keys.Hours(3), key.ID, revoked.ID))(t)
+		report := modelstest.Value(f.Usage.Of(ctx, c.ID, keys.Hours(3), key.ID, revoked.ID))(t)
 		if requests, _ := report[key.ID].Total(); requests != 7 || !slices.Equal(report[key.ID].Requests, []int64{0, 7, 0}) {
 			t.Errorf("an hour later: %v, in all %d", report, requests)
 		}
@@ -139,7 +139,7 @@ func TestUsageOfAnAccountHasItsRevokedKeys(t *testing.T) {
 			keys.Days(7):   {key.ID: "3 0", lately.ID: "0 0", revoked.ID: "0 4"},
 			keys.Days(30):  {key.ID: "3 0", lately.ID: "0 0", revoked.ID: "2 5", forgotten.ID: "0 0"},
 		} {
-			report := modelstest.Value(f.Keys.AccountUsage(ctx, c.ID, span))(t)
+			report := modelstest.Value(f.Usage.OfAccount(ctx, c.ID, span))(t)
 			got := map[uuid.UUID]string{}
 			for _, usage := range report {
 				requests, refusals := usage.Total()

@@ -153,11 +153,11 @@ func TestRevokedAPIKeys(t *testing.T) {
 		if ids, _ := listed(foreign.ID, 1); len(ids) != 0 {
 			t.Errorf("after another account's key: %v", ids)
 		}
-		usage, err := f.Keys.Usage(ctx, c.ID, keys.Days(3), ids...)
+		usage, err := f.Usage.Of(ctx, c.ID, keys.Days(3), ids...)
 		if daily := usage[leaked.ID]; err != nil || !slices.Equal(daily.Requests, []int64{0, 2, 0}) || !slices.Equal(daily.Refusals, []int64{0, 3, 4}) {
 			t.Errorf("usage: %v, %v", daily, err)
 		}
-		if usage, err := f.Keys.Usage(ctx, other.ID, keys.Days(3), ids...); err != nil || len(usage) != 0 {
+		if usage, err := f.Usage.Of(ctx, other.ID, keys.Days(3), ids...); err != nil || len(usage) != 0 {
 			t.Errorf("usage for another account: %v, %v", usage, err)
 		}
 		f.Clock.Advance(keys.RevokedKeysKept / 2)
