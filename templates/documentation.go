@@ -172,14 +172,14 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			Path: "/docs/operate", Title: "Operate", file: "operate.html", book: SectionOperate,
 			Sections: []GuideSection{{"operator-api", "Operator API"}},
 			Groups: []OperationGroup{d.Reference.group("operator-api",
-				"listAccounts", "showAccount", "putAccount", "eraseAccount")},
+				"listAccounts", "showAccount", "putAccount", "eraseAccount", "listAccountAgents")},
 		}, DocumentationPage{
 			Path: "/docs/operate/people", Title: "Operate: people", file: "operate.html", book: SectionOperate,
 			Groups: []OperationGroup{d.Reference.group("operator-api",
 				"listUsers", "addUser", "changeUser", "removeUser", "resetSecondFactor", "createSignInLink").as("people", "People")},
 		}, DocumentationPage{
 			Path: "/docs/operate/keys", Title: "Operate: agents and keys", file: "operate.html", book: SectionOperate,
-			Groups: []OperationGroup{d.Reference.group("operator-api", "listAccountAgents", "putAgent", "removeAgent", "listKeys", "putKey", "revokeKey").
+			Groups: []OperationGroup{d.Reference.group("operator-api", "putAgent", "removeAgent", "listKeys", "putKey", "revokeKey").
 				as("operator-keys", "Agents and keys")},
 		}, DocumentationPage{
 			Path: "/docs/operate/reports", Title: "Operate: activity and calls", file: "operate.html", book: SectionOperate,
