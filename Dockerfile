@@ -14,8 +14,8 @@ COPY . .
 COPY --from=assets /src/node_modules/htmx.org/dist/htmx.min.js static/vendor/
 ENV CGO_ENABLED=0 GOFLAGS=-tags=nomsgpack
 RUN go run -trimpath ./cmd/highlight
-ARG VERSION=unversioned TARGETOS TARGETARCH
-RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
+ARG TARGETOS TARGETARCH
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w" -o /out/portal ./cmd/portal \
     && install -d -m 700 /out/root/data
 
 # The program with pg_dump, for backups: docker build --target backup. Its version must not be older

@@ -2,7 +2,7 @@
 
 packages := ./...
 sources  := cmd e2e handlers migrations models static templates tools/deployment
-version  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+version  := $(shell sed -n 's/^const version = "\(.*\)"$$/\1/p' cmd/portal/main.go)
 npm_done := node_modules/.package-lock.json
 npm_tools := node_modules/.tools
 htmx     := static/vendor/htmx.min.js
@@ -33,7 +33,7 @@ demo: build $(npm_tools) $(livekit) ## Serve the portal with LiveKit and a custo
 	@exec tools/demo
 
 build: $(assets) ## Build bin/portal, one static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(version)' -o bin/portal ./cmd/portal
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/portal ./cmd/portal
 
 release: $(assets) $(release_tools) ## Build the archives for PLATFORMS, their lists of components, notes and checksums under dist/
 	tools/release $(version) $(PLATFORMS)

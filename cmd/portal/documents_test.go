@@ -11,6 +11,14 @@ import (
 	"portal/models/modelstest"
 )
 
+func TestVersionIsTheFirstOfTheChangelog(t *testing.T) {
+	t.Parallel()
+	heading := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+),`).FindStringSubmatch(readFile(t, "../../CHANGELOG.md"))
+	if heading == nil || heading[1] != version {
+		t.Errorf("the version is %s, and the first heading of CHANGELOG.md is %q", version, heading)
+	}
+}
+
 func TestSecurityNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
 	tests := declaredTests(t, "../..")

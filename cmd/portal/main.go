@@ -20,8 +20,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// version is set by the linker (make build).
-var version = "unversioned"
+// version is that of the first heading in CHANGELOG.md. The Makefile reads it too.
+const version = "1.0.0"
 
 const (
 	exitFailed  = 1 // the command failed
