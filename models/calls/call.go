@@ -361,3 +361,38 @@ type callTotal struct {
 	Calls     int64
 	Seconds   int64
 }
+
+// lastReported returns when the last visitor was connected of whom LiveKit has reported that, or
+// the zero time: lists count the others already.
+func (c *Call) lastReported() (at time.Time) {
+	for _, v := range c.Visitors {
+		at = db.Later(at, v.Joined)
+	}
+	return at
+}
+
+// lastSeen returns when a list last had somebody in the room of an open call, if LiveKit last
+// answered at listedAt.
+func (c *Call) lastSeen(listedAt *time.Time) time.Time {
+	switch {
+	case c.UnseenSince != nil:
+		return *c.UnseenSince
+	case listedAt != nil:
+		return db.Later(c.StartedAt, *listedAt)
+	default:
+		return c.StartedAt
+	}
+}
+
+// continues reports whether an ended call goes on, because a list has somebody in its room. What
+// the portal has ended does not. What LiveKit has reported wins over lists, because lists are late,
+// unless LiveKit would have closed an empty room since.
+func (c *Call) continues(now time.Time) bool {
+	return c.Ending == "" && (!c.exactEnd() || now.Sub(*c.EndedAt) >= emptyRoom)
+}
+
+// lingers reports whether somebody may be in the room of an ended call that does not go on.
+func (c *Call) lingers(room livekit.Room, now time.Time) bool {
+	ago := now.Sub(*c.EndedAt)
+	return c.Ending != "" && (!room.Empty || ago < emptyRoom) || c.Final && !room.Empty && ago >= settling
+}

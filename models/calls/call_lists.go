@@ -14,29 +14,6 @@ import (
 	"portal/models/value"
 )
 
-const (
-	// listTimeout limits the request of a round that lists LiveKit's rooms.
-	listTimeout = 10 * time.Second
-	// listBatch is the number of rooms of a list that are looked up at once.
-	listBatch = 1000
-	// maxListedOfAccount limits the calls of an account that a round begins, and those that it
-	// changes. The next rounds do the rest.
-	maxListedOfAccount = 5000
-	// listGap is the shortest time between two lists, both without a room, that end its call,
-	// so that lists that follow each other quickly do not count.
-	listGap = busyInterval - roundTick
-	// unseenFor is how long the room of a call is missing from such quick lists until it has
-	// ended.
-	unseenFor = 2*busyInterval - roundTick
-	// settling is the time after which LiveKit's lists count a visitor who has come or left.
-	settling = 10 * time.Second
-	// emptyRoom is longer than LiveKit keeps a room after the last visitor has left.
-	emptyRoom = 30 * time.Second
-	// closing is how long after its end the room of a call is deleted, because a server may
-	// keep rooms for longer.
-	closing = time.Minute
-)
-
 // callList is what a list of rooms means for the calls.
 type callList struct {
 	*Calls
@@ -283,12 +260,6 @@ func (l *callList) place(room livekit.Room, call *Call, stopped bool, now time.T
 	}
 }
 
-// lingers reports whether somebody may be in the room of an ended call that does not go on.
-func (c *Call) lingers(room livekit.Room, now time.Time) bool {
-	ago := now.Sub(*c.EndedAt)
-	return c.Ending != "" && (!room.Empty || ago < emptyRoom) || c.Final && !room.Empty && ago >= settling
-}
-
 func (c *Calls) endRoom(ctx context.Context, name string) error {
 	_, err := c.liveKit.EndRoom(ctx, name)
 	return err
@@ -357,33 +328,4 @@ func (l *callList) see(call *Call, listed, occupied bool) {
 			call.UnseenSince = &l.at
 		}
 	}
-}
-
-// lastReported returns when the last visitor was connected of whom LiveKit has reported that, or
-// the zero time: lists count the others already.
-func (c *Call) lastReported() (at time.Time) {
-	for _, v := range c.Visitors {
-		at = db.Later(at, v.Joined)
-	}
-	return at
-}
-
-// lastSeen returns when a list last had somebody in the room of an open call, if LiveKit last
-// answered at listedAt.
-func (c *Call) lastSeen(listedAt *time.Time) time.Time {
-	switch {
-	case c.UnseenSince != nil:
-		return *c.UnseenSince
-	case listedAt != nil:
-		return db.Later(c.StartedAt, *listedAt)
-	default:
-		return c.StartedAt
-	}
-}
-
-// continues reports whether an ended call goes on, because a list has somebody in its room. What
-// the portal has ended does not. What LiveKit has reported wins over lists, because lists are late,
-// unless LiveKit would have closed an empty room since.
-func (c *Call) continues(now time.Time) bool {
-	return c.Ending == "" && (!c.exactEnd() || now.Sub(*c.EndedAt) >= emptyRoom)
 }

@@ -11,49 +11,7 @@ import (
 
 	"portal/models/record"
 	"portal/models/value"
-	"portal/models/widget"
 )
-
-const (
-	// roundTick is the time between two looks whether a round is due.
-	roundTick = time.Second
-	// busyInterval is the time between two rounds while a call is open, a limit is set, or a
-	// token may be valid that may not open a call any more.
-	busyInterval = 5 * time.Second
-	// idleInterval is the time between two rounds while nothing asks for busyInterval.
-	idleInterval = 30 * time.Second
-	// roundEarly is how much earlier a round is due than its interval says, so that it runs at
-	// the nearest tick and not at the one after it.
-	roundEarly = roundTick / 2
-	// minInterval is the shortest time between two lists, however often something changes.
-	minInterval = 900 * time.Millisecond
-	// roundLease is how long a round belongs to an instance, unless it renews the lease.
-	roundLease = 15 * time.Second
-	// watchLife is how long tokens can be valid that were issued before access was withdrawn,
-	// even if the clocks of the portal and of LiveKit differ.
-	watchLife = widget.MaxTTL + 2*time.Minute
-	// activityDelay is more than the time from the id of an activity to its commit, and than
-	// the difference of two clocks.
-	activityDelay = time.Minute
-)
-
-// callRound is the row of the rounds.
-type callRound struct {
-	bun.BaseModel `bun:"table:call_rounds,alias:r"`
-
-	Round      int64
-	LeaseUntil time.Time
-	DueAt      time.Time
-	ListedAt   *time.Time
-	CheckedAt  time.Time
-	Epoch      []byte
-	WatchUntil time.Time
-
-	Now          time.Time `bun:",scanonly"`
-	CurrentEpoch []byte    `bun:",scanonly"`
-	Withdrawn    bool      `bun:",scanonly"` // access was withdrawn since CheckedAt
-	Open         bool      `bun:",scanonly"` // a call goes on, or its visitor may come back
-}
 
 // RunRegularly runs rounds until ctx ends. Because the next round tries again, it logs only the
 // first of several failures in a row.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,27 +23,6 @@ import (
 	"portal/models/record"
 	"portal/models/value"
 )
-
-// Calls are the calls of visitors. LiveKit's lists of rooms and its webhooks say which calls there
-// are. The portal ends those that may not go on.
-type Calls struct {
-	db      *db.DB
-	liveKit *livekit.Server // nil: no calls
-
-	wake     chan struct{} // starts a round early
-	failures atomic.Uint64 // rounds that failed
-}
-
-// New returns the service. Without a server, it is not enabled.
-func New(db *db.DB, server *livekit.Server) *Calls {
-	return &Calls{db: db, liveKit: server, wake: make(chan struct{}, 1)}
-}
-
-// FailedRounds returns the number of rounds since the start that could not list or end calls.
-func (c *Calls) FailedRounds() uint64 { return c.failures.Load() }
-
-// Enabled reports whether the store has a LiveKit server.
-func (c *Calls) Enabled() bool { return c.liveKit != nil }
 
 // staleEvent is the age from which the event that a visitor has connected begins no call.
 const staleEvent = time.Minute

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -23,25 +21,6 @@ import (
 	"portal/models/record"
 	"portal/models/value"
 )
-
-// Erasures delete the data of accounts and users for good. Each begins in one transaction, after
-// which nobody sees the data any more, and is then finished in batches: by the caller, or by any
-// instance after a crash or a restore.
-type Erasures struct {
-	db          *db.DB
-	people      *people.People
-	sessionIdle time.Duration // the idle limit of a session, for the purge
-	wake        chan struct{} // has an element if an erasure is to be finished in the background
-	busy        chan struct{} // has an element while a caller of Finish is at work
-}
-
-// New returns the service. sessionIdle is the idle limit of a session, for the purge.
-func New(db *db.DB, people *people.People, sessionIdle time.Duration) *Erasures {
-	return &Erasures{db: db, people: people, sessionIdle: sessionIdle, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
-}
-
-// Due receives when an erasure is to be finished in the background.
-func (e *Erasures) Due() <-chan struct{} { return e.wake }
 
 // FinishSoon lets the background finish the erasures that have begun.
 func (e *Erasures) FinishSoon() {
@@ -484,31 +463,6 @@ func rewriteRows[T value.Entry](ctx context.Context, conn *db.DB, accountID uuid
 	})
 }
 
-// eachPage calls visit with the rows of an account, page by page.
-func eachPage[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID, visit func([]T) error) error {
-	for page := (value.Page{Limit: value.MaintenanceBatch}); ; {
-		rows := []T{}
-		limited, cancel := context.WithTimeout(ctx, db.Timeout)
-		err := page.ByID(db.NewSelect().Model(&rows)).Where("?TableAlias.account_id = ?", accountID).Scan(limited)
-		cancel()
-		if err != nil {
-			return err
-		}
-		list := value.Cut(rows, page)
-		if err := visit(list.Items); err != nil || list.Next == uuid.Nil {
-			return err
-		}
-		page.After = list.Next
-	}
-}
-
-func idsOf[T value.Entry](rows []T) (ids []uuid.UUID) {
-	for _, row := range rows {
-		ids = append(ids, row.EntryID())
-	}
-	return ids
-}
-
 // emailsOfUser returns the emails that a user has or had.
 func emailsOfUser(ctx context.Context, tx db.Tx, user people.User) (emails []string, err error) {
 	err = tx.NewRaw(`SELECT email FROM users WHERE id = ?0
@@ -538,9 +492,6 @@ func eraseFrom(a record.Activity, userID uuid.UUID, emails emailsInText) record.
 	return a
 }
 
-// emailsInText finds emails in texts, also as parts of URLs.
-type emailsInText []*regexp.Regexp
-
 func newEmailsInText(emails []string) (found emailsInText) {
 	for _, email := range emails {
 		pattern := inURLs.Replace(regexp.QuoteMeta(email))
@@ -551,38 +502,3 @@ func newEmailsInText(emails []string) (found emailsInText) {
 
 // inURLs lets the pattern of an email match its form in a URL too.
 var inURLs = strings.NewReplacer("@", "(?:@|%40)", `\+`, `(?:\+|%2b)`)
-
-// replaceIn replaces the emails in these texts by [ErasedName], and reports whether it has.
-func (e emailsInText) replaceIn(texts ...*string) (changed bool) {
-	for _, text := range texts {
-		for _, pattern := range e {
-			before := *text
-			*text = replaceWhole(*text, pattern)
-			changed = changed || *text != before
-		}
-	}
-	return changed
-}
-
-// replaceWhole replaces the matches that are not a part of a longer email.
-func replaceWhole(text string, pattern *regexp.Regexp) string {
-	var result strings.Builder
-	rest := 0
-	for _, span := range pattern.FindAllStringIndex(text, -1) {
-		before, _ := utf8.DecodeLastRuneInString(text[:span[0]])
-		after, size := utf8.DecodeRuneInString(text[span[1]:])
-		if after == '.' { // a dot may also end a sentence
-			after, _ = utf8.DecodeRuneInString(text[span[1]+size:])
-		}
-		if isWordRune(before) || strings.ContainsRune(".+%", before) || isWordRune(after) {
-			continue
-		}
-		result.WriteString(text[rest:span[0]] + ErasedName)
-		rest = span[1]
-	}
-	return result.String() + text[rest:]
-}
-
-func isWordRune(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_')
-}

@@ -13,19 +13,9 @@ import (
 	"portal/models/authn"
 	"portal/models/calls"
 	"portal/models/internal/db"
-	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/widget"
 )
-
-// API authenticates the requests of the JSON API.
-type API struct {
-	db    *db.DB
-	authn *authn.Authenticator
-	usage *usage.Recorder
-
-	refusals *keyRefusals
-}
 
 // Stats returns the state of the authenticator.
 func (a *API) Stats() authn.Stats { return a.authn.Stats() }

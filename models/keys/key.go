@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/record"
+	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/workload"
 )
@@ -175,3 +176,9 @@ type RepeatedFormError struct {
 }
 
 func (e *RepeatedFormError) Error() string { return "this form has already generated a key" }
+
+// KeyExpiry says which activities about the expiry of a key are recorded.
+type KeyExpiry int
+
+// Source is where a request comes from.
+type Source = usage.Source

@@ -15,9 +15,6 @@ import (
 	"portal/models/value"
 )
 
-// KeyExpiry says which activities about the expiry of a key are recorded.
-type KeyExpiry int
-
 // The activities about the expiry of a key that are recorded.
 const (
 	ExpiryUnrecorded KeyExpiry = iota
@@ -142,4 +139,15 @@ func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID, expiredBy time
 		}
 	}
 	return nil
+}
+
+// expiryText returns when a key expires. What ends at midnight is valid until the end of a day.
+func expiryText(at *time.Time) string {
+	if at == nil {
+		return "never"
+	}
+	if end := at.UTC(); end.Equal(end.Truncate(value.Day)) {
+		return end.AddDate(0, 0, -1).Format("2 Jan 2006, end of day UTC")
+	}
+	return at.UTC().Format("2 Jan 2006, 15:04:05 UTC")
 }

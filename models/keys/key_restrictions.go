@@ -221,17 +221,6 @@ func agentNames(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids []uuid.U
 	return names, err
 }
 
-// expiryText returns when a key expires. What ends at midnight is valid until the end of a day.
-func expiryText(at *time.Time) string {
-	if at == nil {
-		return "never"
-	}
-	if end := at.UTC(); end.Equal(end.Truncate(value.Day)) {
-		return end.AddDate(0, 0, -1).Format("2 Jan 2006, end of day UTC")
-	}
-	return at.UTC().Format("2 Jan 2006, 15:04:05 UTC")
-}
-
 // listText returns the items of a list, or the text for a list that is not set.
 func listText[T any](items []T, notSet string, text func(T) string) string {
 	switch {

@@ -196,6 +196,3 @@ func eachCount(text string, visit func(at time.Time, requests, refusals int64)) 
 	}
 	return nil
 }
-
-// Source is where a request comes from.
-type Source = usage.Source

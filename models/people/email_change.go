@@ -2,9 +2,7 @@ package people
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -194,56 +192,6 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 		return replaceEmail(ctx, tx, user.ID, email, &now, record.Operator())
 	})
 	return c.unlessTaken(ctx, email, err)
-}
-
-// replaceEmail stores the new email of a user whose row is locked, ends the known browsers and the
-// links that were sent to an email of the user, and records the activity. If provenAt is nil,
-// nobody has proved the email. The error may be [value.ErrEmailTaken].
-func replaceEmail(ctx context.Context, tx db.Tx, userID uuid.UUID, email string, provenAt *time.Time, actor record.Actor) error {
-	user, err := FindUser(ctx, tx, "u.id = ?", userID)
-	if err != nil {
-		return err
-	}
-	if err := checkEmailFree(ctx, tx, email, userID); err != nil {
-		return err
-	}
-	if provenAt != nil {
-		provenAt = cmp.Or(user.EmailProvenAt, provenAt)
-	}
-	_, err = tx.NewUpdate().Model((*User)(nil)).
-		Set("email = ?, email_hash = ?, email_proven_at = ?", email, value.HashEmail(email), provenAt).
-		Set("known_browsers = known_browsers + 1").
-		Where("id = ?", userID).Exec(ctx)
-	if err != nil {
-		return err
-	}
-	if err := tx.DeleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
-		return err
-	}
-	return record.Add(ctx, tx, actor, record.Activity{
-		AccountID: user.AccountID, Action: record.ActionEmailChanged, SubjectID: &userID, Label: email, FormerLabel: user.Email,
-	})
-}
-
-// freeEmail makes an email free for a user who has used a link mailed to it, or whom an operator or
-// the identity provider gives it. A user who has it but never proved it gets another one, at which
-// nobody receives mail, and keeps everything else, unless that is a user of the account except.
-// The account's activity log and a mail to the email show the new one.
-func freeEmail(ctx context.Context, tx db.Tx, email string, except uuid.UUID) error {
-	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL AND u.account_id <> ?"
-	err := lockUserWhere(ctx, tx, unproven, value.StoredHash(email), except)
-	if errors.Is(err, value.ErrWrongCredentials) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	user, err := FindUser(ctx, tx, unproven, value.StoredHash(email), except)
-	if err != nil {
-		return err
-	}
-	// The activity must not show the other account who has proved the email.
-	return replaceEmail(ctx, tx, user.ID, "user-"+hex.EncodeToString(value.Random(8))+value.UnprovenDomain, nil, record.VisitorActor(""))
 }
 
 // unlessTaken returns [value.ErrEmailTaken] in place of the error of a change if a user has the

@@ -209,3 +209,10 @@ func lockUserOf(ctx context.Context, tx db.Tx, session Session) (User, error) {
 	}
 	return FindUser(ctx, tx, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
 }
+
+// IdentityAccess is what an identity provider says about a person's place in the portal, if the
+// operator lets it decide about that.
+type IdentityAccess struct {
+	AccountID uuid.UUID
+	Role      Role
+}

@@ -283,3 +283,16 @@ func (p *People) checkOwnerLeft(ctx context.Context, tx db.Tx, user User) error 
 	}
 	return err
 }
+
+// checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the
+// user's role, and the actor is another user.
+func (p *People) checkRoleByHand(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
+	if actor.Kind != record.ActorUser {
+		return nil
+	}
+	err := checkOwnSignIn(ctx, p.db, tx, user.ID)
+	if errors.Is(err, value.ErrOnlyByProvider) {
+		return value.ErrRoleFromProvider
+	}
+	return err
+}

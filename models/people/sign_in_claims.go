@@ -11,13 +11,6 @@ import (
 	"portal/models/value"
 )
 
-// IdentityAccess is what an identity provider says about a person's place in the portal, if the
-// operator lets it decide about that.
-type IdentityAccess struct {
-	AccountID uuid.UUID
-	Role      Role
-}
-
 // WithClaims signs in the user of an identity, whose provider decides about accounts and roles. If
 // the identity has no user and its email is verified, WithClaims adds one; see [db.Tx.freeEmail].
 // It gives the user the role of the claims, but the last owner stays an owner, which the activity
@@ -118,17 +111,4 @@ func (p *People) RolesFromProvider(ctx context.Context, accountID uuid.UUID) ([]
 	err := p.db.NewSelect().Model((*User)(nil)).Column("u.id").Where("u.account_id = ?", accountID).
 		Where("?", decidedByProvider(p.db)).Scan(ctx, &ids)
 	return ids, value.Failed("list the users with a role of the provider", err)
-}
-
-// checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the
-// user's role, and the actor is another user.
-func (p *People) checkRoleByHand(ctx context.Context, tx db.Tx, user User, actor record.Actor) error {
-	if actor.Kind != record.ActorUser {
-		return nil
-	}
-	err := checkOwnSignIn(ctx, p.db, tx, user.ID)
-	if errors.Is(err, value.ErrOnlyByProvider) {
-		return value.ErrRoleFromProvider
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -29,19 +28,6 @@ const (
 	EventCallEnded   = "call.ended"
 	EventTest        = "webhook.test"
 )
-
-// Events returns the types of the events of a group, sorted.
-func Events(group EventGroup) []string {
-	var types []string
-	for _, action := range actionsWith(func(c consequence) bool { return c.group == group }) {
-		types = append(types, string(action))
-	}
-	if group == GroupCalls {
-		types = append(types, EventCallStarted, EventCallEnded)
-	}
-	slices.Sort(types)
-	return types
-}
 
 // Event is the type of an event and the id of the activity or the call.
 type Event struct {

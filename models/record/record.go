@@ -250,3 +250,16 @@ func emailsOf(ctx context.Context, tx db.Tx, where string, args ...any) (emails 
 		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
 	return emails, err
 }
+
+// Events returns the types of the events of a group, sorted.
+func Events(group EventGroup) []string {
+	var types []string
+	for _, action := range actionsWith(func(c consequence) bool { return c.group == group }) {
+		types = append(types, string(action))
+	}
+	if group == GroupCalls {
+		types = append(types, EventCallStarted, EventCallEnded)
+	}
+	slices.Sort(types)
+	return types
+}

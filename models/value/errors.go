@@ -87,14 +87,6 @@ var (
 // it cause a 503.
 var ErrBusy = authn.ErrBusy
 
-// InvalidError reports input that breaks a rule.
-type InvalidError struct {
-	Field   string // the input's name, such as "label"
-	Message string // for the user; says what to do
-}
-
-func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
-
 // KeyExpiredError is [ErrKeyExpired], the reason to refuse an expired key.
 type KeyExpiredError struct{ At time.Time }
 
