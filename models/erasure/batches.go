@@ -10,9 +10,14 @@ import (
 	"portal/models/value"
 )
 
+// Whether a deletion on PostgreSQL waits for a row that another transaction has locked. SQLite's
+// transactions run one at a time.
 const (
-	waits       = "UPDATE"
 	skipsLocked = "UPDATE SKIP LOCKED" // because the next purge comes
+	waits       = "UPDATE"
+)
+
+const (
 	// purgePause is the least time between two batches, in which other writers can use a SQLite
 	// file. It is as long as the batch if that took longer.
 	purgePause = 10 * time.Millisecond

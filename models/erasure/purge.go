@@ -84,6 +84,3 @@ func (e *Erasures) Purge(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
-
-// Whether a deletion on PostgreSQL waits for a row that another transaction has locked. SQLite's
-// transactions run one at a time.
