@@ -86,7 +86,7 @@ func TestInvalidAccountIsRefused(t *testing.T) {
 			"not UTF-8":                {modelstest.Acme("\xff@example.com"), "email"},
 			"an invisible character":   {modelstest.Acme("a\u200bda@example.com"), "email"},
 			"an invisible domain":      {modelstest.Acme("ada@\u3164.com"), "email"},
-			"a right-to-left override": {modelstest.Acme("\u202eada@example.com"), "email"},
+			"a right-to-left override": {modelstest.Acme("a\u202eda@example.com"), "email"},
 			"an invisible name":        {people.NewAccount{Name: "\u2060", Email: "a@example.com", Password: password}, "name"},
 			"too long":                 {modelstest.Acme(strings.Repeat("a", 250) + "@example.com"), "email"},
 			"no password":              {people.NewAccount{Name: "Acme", Email: "a@example.com"}, "password"},
