@@ -252,7 +252,7 @@ func TestConnectionsLeaveFileDescriptorsForTheRest(t *testing.T) {
 		dial(t, 1, strings.TrimPrefix(i.URL, "http://"))
 	}
 	i.Get("/readyz").Is(http.StatusOK)
-	if log := i.stderr.String(); strings.Contains(log, "too many open files") || !strings.Contains(log, `"limit":64`) {
+	if log := i.stderr.String(); strings.Contains(log, "too many open files") || !strings.Contains(log, "the limit of open files, 64,") {
 		t.Error(log)
 	}
 }

@@ -87,7 +87,7 @@ func TestOperatorsCreateAccountsAndAgents(t *testing.T) {
 	create(id).succeeds(t, strings.ToLower(id)+"\n")
 	create(id).failsWith(t, "already exists")
 	for _, other := range []string{ // the API accepts the same
-		"{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), " " + id, id + "0", "0198C2F4-7a31-7c6e-9d52-3f8be6a1c00g", "",
+		"{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), " " + id, id + "0", "0198C2F4-7a31-7c6e-9d52-3f8be6a1c00g",
 	} {
 		create(other).failsWith(t, "--id", "36 characters")
 	}
