@@ -19,6 +19,29 @@ func TestVersionIsTheFirstOfTheChangelog(t *testing.T) {
 	}
 }
 
+func TestArchitectureNamesFilesThatExistAndEveryPackage(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, "../../ARCHITECTURE.md")
+	named := map[string]bool{}
+	for _, path := range regexp.MustCompile("`([^` ]*[/.][^` ]*)`").FindAllStringSubmatch(text, -1) {
+		named[filepath.Clean(path[1])] = true
+		if _, err := os.Stat(filepath.Join("..", "..", path[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(named) < 80 {
+		t.Errorf("only %d files are named", len(named))
+	}
+	for _, root := range []string{"cmd", "handlers", "models"} {
+		for _, file := range modelstest.Value(filepath.Glob("../../" + root + "/*/*.go"))(t) {
+			if folder := root + "/" + filepath.Base(filepath.Dir(file)); !named[folder] {
+				t.Errorf("%s is not named", folder)
+				named[folder] = true
+			}
+		}
+	}
+}
+
 func TestSecurityNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
 	tests := declaredTests(t, "../..")

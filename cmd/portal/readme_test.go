@@ -238,27 +238,13 @@ func countBlocks(blocks map[string][]string) map[string]int {
 	return counts
 }
 
-func TestREADMELayoutNamesExistingDirectories(t *testing.T) {
-	t.Parallel()
-	readme := modelstest.Value(os.ReadFile("../../README.md"))(t)
-	listed := regexp.MustCompile(`(?m)^([a-z0-9/]+)/ {2,}`).FindAllStringSubmatch(string(readme), -1)
-	if len(listed) < 10 {
-		t.Errorf("the layout lists only %q", listed)
-	}
-	for _, directory := range listed {
-		if _, err := os.Stat(filepath.Join("..", "..", directory[1])); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // These commands build or test the whole repository, which no test can run. Their targets must
 // exist.
 func TestDocumentedMakeTargetsExist(t *testing.T) {
 	t.Parallel()
 	makefile := modelstest.Value(os.ReadFile("../../Makefile"))(t)
 	var commands []string
-	for _, list := range shellBlocks(t, append(operationsGuide(t), "../../README.md")...) {
+	for _, list := range shellBlocks(t, append(operationsGuide(t), "../../README.md", "../../CONTRIBUTING.md")...) {
 		commands = append(commands, list...)
 	}
 	targets := regexp.MustCompile(`(?m)^make ([a-z]+)$`).FindAllStringSubmatch(strings.Join(commands, ""), -1)
@@ -282,7 +268,8 @@ func TestDocumentsLinkToFilesAndHeadingsThatExist(t *testing.T) {
 		}
 		return found
 	}
-	for _, file := range append(operationsGuide(t), "../../README.md", "../../SECURITY.md", "../../CHANGELOG.md") {
+	for _, file := range append(operationsGuide(t),
+		"../../README.md", "../../ARCHITECTURE.md", "../../CONTRIBUTING.md", "../../SECURITY.md", "../../CHANGELOG.md") {
 		for _, link := range regexp.MustCompile(`\]\(([^():]*)\)`).FindAllStringSubmatch(readFile(t, file), -1) {
 			path, anchor, _ := strings.Cut(link[1], "#")
 			target := file
