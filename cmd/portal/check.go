@@ -50,7 +50,7 @@ const (
 type finding struct{ grade, subject, text string }
 
 func found(grade, subject, format string, args ...any) finding {
-	return finding{grade, subject, fmt.Sprintf(format, args...)}
+	return finding{grade: grade, subject: subject, text: fmt.Sprintf(format, args...)}
 }
 
 // check looks at one subject, and changes nothing.
@@ -429,7 +429,7 @@ func (e *awayError) Unwrap() error { return e.cause }
 
 // askPortal returns an error unless a portal answers at a URL, is ready, and publishes these keys.
 func askPortal(ctx context.Context, client *http.Client, base string, keys []string) error {
-	ready, _, err := get(ctx, client, base+api.ReadinessPath)
+	ready, _, err := get(ctx, client, base+api.ReadinessPath) //nolint:bodyclose // get closes it
 	if err != nil {
 		return &awayError{err}
 	}
@@ -446,7 +446,7 @@ func askPortal(ctx context.Context, client *http.Client, base string, keys []str
 	default:
 		return fmt.Errorf("answers %s, so another program answers there", ready.Status)
 	}
-	response, body, err := get(ctx, client, base+api.SigningKeysPath)
+	response, body, err := get(ctx, client, base+api.SigningKeysPath) //nolint:bodyclose // get closes it
 	if err != nil {
 		return &awayError{err}
 	}

@@ -190,15 +190,6 @@ func (i *instance) readAddresses() (url string) {
 	return url
 }
 
-// operate runs an operator's command with the binary of the instance, which must succeed, and
-// returns its standard output.
-func (i *instance) operate(t *testing.T, stdin string, args ...string) string {
-	t.Helper()
-	command := portalCommand(t, i.Env, args...)
-	command.Path = i.Path
-	return mustRun(t, command, stdin)
-}
-
 // signedIn returns a visitor with a session of the test's account.
 func (i *instance) signedIn(t *testing.T) *modelstest.Visitor {
 	t.Helper()
