@@ -169,7 +169,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	checkSecret(ctx, conn, o.Keyring, o.KeyringIsNew)
 	s := newStore(conn, shared{
 		authn: authn.New(reader, o.Timeout), usage: newRecorder(connections), sealer: sealer,
-		sessions: db.NewLastSeenBuffer(), agentUses: db.NewLastSeenBuffer(), hasher: password.NewHasher(o.PasswordMemory),
+		sessions: db.NewLastSeenBuffer(0), agentUses: agents.NewUses(), hasher: password.NewHasher(o.PasswordMemory),
 	}, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
@@ -243,7 +243,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(value.Failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.Flush(ctx), s.Keys.FlushRefusals(ctx))
+		return errors.Join(value.Failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.FlushAll(ctx), s.Keys.FlushRefusals(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, value.ErrUnavailable) {
 		err = value.Failed("write usage", err)

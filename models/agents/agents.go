@@ -272,18 +272,21 @@ func (a *Agents) Used(accountID, agentID, keyID uuid.UUID) {
 // the last 30 days.
 func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	// The memory is read first: a flush in between moves the time to the database.
-	unwritten := a.uses.Unwritten(func(id db.SeenID) bool { return id.KeyID == keyID })
+	newest := a.uses.Newest(func(id db.SeenID) bool { return id.KeyID == keyID })
 	first := keys.SourceDays.Starts(a.db.Now())[0]
 	var rows []struct {
-		ID     uuid.UUID
-		UsedAt sql.NullTime
+		ID        uuid.UUID
+		CreatedAt time.Time
+		UsedAt    sql.NullTime
 	}
-	err := a.db.NewSelect().Model((*Agent)(nil)).Column("agent.id").ColumnExpr("agent_use.used_at").
+	err := a.db.NewSelect().Model((*Agent)(nil)).Column("agent.id", "agent.created_at").ColumnExpr("agent_use.used_at").
 		Join("LEFT JOIN api_key_agents AS agent_use ON agent_use.agent_id = agent.id AND agent_use.api_key_id = ?", keyID).
 		Where("agent.account_id = ?", accountID).Scan(ctx, &rows)
 	used := map[uuid.UUID]time.Time{}
 	for _, row := range rows {
-		if at := db.Later(row.UsedAt.Time, unwritten[db.SeenID{ID: row.ID, KeyID: keyID}]); !at.Before(first) {
+		at := db.Later(row.UsedAt.Time, newest[db.SeenID{ID: row.ID, KeyID: keyID}])
+		// A removed agent may have had the id before.
+		if !at.Before(first) && !at.Before(row.CreatedAt) {
 			used[row.ID] = at
 		}
 	}
@@ -294,19 +297,22 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 // 90 days, otherwise the zero time, or [value.ErrAgentNotFound].
 func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
 	// First, as in UsedBy.
-	unwritten := a.uses.Unwritten(func(id db.SeenID) bool { return id.ID == agentID })
+	newest := a.uses.Newest(func(id db.SeenID) bool { return id.ID == agentID })
 	// A removed agent may have had the id before.
-	newest := a.db.NewSelect().Table("api_key_agents").Column("used_at").
+	newestStored := a.db.NewSelect().Table("api_key_agents").Column("used_at").
 		Where("agent_id = agent.id AND used_at >= agent.created_at").OrderExpr("used_at DESC").Limit(1)
+	var createdAt time.Time
 	var stored bun.NullTime
-	err := a.db.NewSelect().Model((*Agent)(nil)).ColumnExpr("(?)", newest).
-		Where("agent.account_id = ? AND agent.id = ?", accountID, agentID).Scan(ctx, &stored)
+	err := a.db.NewSelect().Model((*Agent)(nil)).ColumnExpr("agent.created_at, (?)", newestStored).
+		Where("agent.account_id = ? AND agent.id = ?", accountID, agentID).Scan(ctx, &createdAt, &stored)
 	if err != nil {
 		return time.Time{}, value.NotFound("read when an agent was last used", err, value.ErrAgentNotFound)
 	}
 	last := stored.Time
-	for _, at := range unwritten {
-		last = db.Later(last, at)
+	for _, at := range newest {
+		if !at.Before(createdAt) {
+			last = db.Later(last, at)
+		}
 	}
 	return last, nil
 }
@@ -320,12 +326,26 @@ type agentUse struct {
 	UsedAt   time.Time
 }
 
-// Flush writes nothing for keys that were deleted and agents that were removed after their last
-// use.
+// usesRest is how long a use is stored until a newer one of the agent by the same key is written.
+// Other instances show it within a minute, so usesRest plus the interval of the flushes and the
+// duration of one must stay below that.
+const usesRest = 58 * time.Second
+
+// NewUses returns a memory for [New].
+func NewUses() *db.LastSeenBuffer { return db.NewLastSeenBuffer(usesRest) }
+
+// Flush writes the uses that were not written in the last minute. It writes nothing for keys that
+// were deleted and agents that were removed after their last use.
 func (a *Agents) Flush(ctx context.Context) error {
-	return value.Failed("write when agents were last used", a.uses.Flush(ctx, func(ctx context.Context, seen []db.LastSeenRow) error {
+	return value.Failed("write when agents were last used", a.uses.Flush(ctx, a.db.Now(), func(ctx context.Context, seen []db.LastSeenRow) error {
 		return a.db.InBackground(ctx, func(ctx context.Context, tx db.Tx) error { return writeAgentUses(ctx, tx, seen) })
 	}))
+}
+
+// FlushAll is [Agents.Flush] for all uses in memory, at a stop.
+func (a *Agents) FlushAll(ctx context.Context) error {
+	a.uses.Wake()
+	return a.Flush(ctx)
 }
 
 func writeAgentUses(ctx context.Context, tx db.Tx, seen []db.LastSeenRow) error {

@@ -264,7 +264,10 @@ func TestLastUseOfAnAgentIsThatOfAllKeys(t *testing.T) {
 				modelstest.CheckLastUsed(t, "before it is written", s, agent, used)
 			}
 			checkError(t, "another account", errOf(s.Agents.LastUsed(t.Context(), other.ID, agent.ID)), value.ErrAgentNotFound)
-			eventually(t, "it is written", func() bool { return f.StoredUse(t, agent, second).Equal(used) })
+			must(t, s.Agents.FlushAll(t.Context()))
+			if stored := f.StoredUse(t, agent, second); !stored.Equal(used) {
+				t.Errorf("stored %v, want %v", stored, used)
+			}
 			modelstest.CheckLastUsed(t, "after it is written", s, agent, used)
 		})
 		modelstest.CheckLastUsed(t, "on another instance", f.Store, agent, used)
@@ -390,6 +393,54 @@ func TestManyUsesOfAgentsAreWritten(t *testing.T) {
 	})
 }
 
+// Keys that are used all the time write few rows. Another instance sees a use at most a minute
+// later, and a stop writes what waits.
+func TestUsesOfAgentsAreWrittenOnceAMinute(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.Customer(t)
+		agent, keys := f.Agent(t, c), make([]keys.Key, 10)
+		for i := range keys {
+			keys[i], _ = f.Key(t, c)
+		}
+		rows := 0
+		s := f.WithQueryHook(modelstest.Before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
+			if strings.HasPrefix(event.Query, "INSERT INTO \"api_key_agents\"") {
+				rows += strings.Count(event.Query, agent.ID.String())
+			}
+			return ctx
+		}))
+		s.Agents.OwnUses()
+		use := func() {
+			t.Helper()
+			for _, key := range keys {
+				s.Agents.Used(c.ID, agent.ID, key.ID)
+			}
+			modelstest.CheckLastUsed(t, "at once", s, agent, f.Clock.Now())
+			if used := modelstest.Value(s.Agents.UsedBy(t.Context(), c.ID, keys[0].ID))(t); !used[agent.ID].Equal(f.Clock.Now()) {
+				t.Errorf("the key used it at %v, want %v", used[agent.ID], f.Clock.Now())
+			}
+			must(t, s.Agents.Flush(t.Context()))
+			if seen := modelstest.Value(f.Agents.LastUsed(t.Context(), c.ID, agent.ID))(t); f.Clock.Now().Sub(seen) > time.Minute {
+				t.Errorf("another instance sees the last use %v later", f.Clock.Now().Sub(seen))
+			}
+		}
+		for range 150 {
+			f.Clock.Advance(time.Second)
+			use()
+		}
+		if rows != 3*len(keys) {
+			t.Errorf("%d keys wrote %d rows in 150 seconds, want three times each", len(keys), rows)
+		}
+		must(t, s.Agents.FlushAll(t.Context()))
+		modelstest.CheckLastUsed(t, "after a stop", f.Store, agent, f.Clock.Now())
+		f.Clock.Advance(2 * time.Minute)
+		must(t, s.Agents.Flush(t.Context()))
+		if n := s.Agents.Waiting(); n != 0 {
+			t.Errorf("%d uses stay in memory", n)
+		}
+	})
+}
+
 // The first use of another account is noted while one account has filled the memory.
 func TestUsesOfAgentsAreBoundedForAnAccount(t *testing.T) {
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
@@ -427,7 +478,7 @@ func BenchmarkFlushOfUses(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			for b.Loop() {
-				must(b, s.Agents.Flush(b.Context()))
+				must(b, s.Agents.FlushAll(b.Context()))
 				b.StopTimer()
 				f.useAgents(b, s, account.ID, agents)
 				b.StartTimer()
@@ -453,5 +504,15 @@ func TestAgentMadeAnewWasNotUsed(t *testing.T) {
 		_, _, err := f.Agents.Put(ctx, c.ID, agent.ID, "Anew", nil, c.Actor)
 		must(t, err)
 		modelstest.CheckLastUsed(t, "made anew", f.Store, agent, time.Time{})
+		// The use before the removal is still in memory.
+		f.Agents.Used(c.ID, agent.ID, key.ID)
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.Actor)))
+		f.Clock.Advance(time.Second)
+		_, _, err = f.Agents.Put(ctx, c.ID, agent.ID, "Anew", nil, c.Actor)
+		must(t, err)
+		modelstest.CheckLastUsed(t, "made anew within a minute", f.Store, agent, time.Time{})
+		if used := modelstest.Value(f.Agents.UsedBy(ctx, c.ID, key.ID))(t); len(used) != 0 {
+			t.Errorf("the key used %v", used)
+		}
 	})
 }

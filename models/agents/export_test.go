@@ -9,4 +9,4 @@ const MaxSeen = db.MaxSeen
 func (a *Agents) Waiting() int { return len(a.uses.Rows()) }
 
 // OwnUses gives the store a memory of its own, which no other store writes in the background.
-func (a *Agents) OwnUses() { a.uses = db.NewLastSeenBuffer() }
+func (a *Agents) OwnUses() { a.uses = NewUses() }

@@ -16,7 +16,6 @@ type customer = modelstest.Customer
 var (
 	must         = modelstest.Must
 	errOf        = modelstest.ErrOf
-	eventually   = modelstest.Eventually
 	checkError   = modelstest.CheckError
 	checkErrors  = modelstest.CheckErrors
 	checkInvalid = modelstest.CheckInvalid

@@ -252,7 +252,7 @@ func (s *Sessions) Count(ctx context.Context) (int, error) {
 // Flush skips locked sessions: such a session has just ended, or another instance has just
 // seen it too.
 func (s *Sessions) Flush(ctx context.Context) error {
-	return value.Failed("write when sessions were last seen", s.lastSeen.Flush(ctx, func(ctx context.Context, rows []db.LastSeenRow) error {
+	return value.Failed("write when sessions were last seen", s.lastSeen.Flush(ctx, s.db.Now(), func(ctx context.Context, rows []db.LastSeenRow) error {
 		unlocked := s.db.NewSelect().TableExpr("sessions").Column("id").Where("id IN (SELECT id FROM seen)")
 		_, err := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
 			Set("last_seen_at = seen.at, last_address = seen.address").

@@ -16,10 +16,29 @@ import (
 // them, so that reading a page needs no database write. Another buffer holds when keys last used
 // agents. It is not a part of the usage recorder, which counts: here the latest time is all, so
 // that a write can be repeated.
+//
+// With a rest, what was written stays in memory for that time, and what changes meanwhile is
+// written after it, so that a flush writes few rows of those that change all the time.
 type LastSeenBuffer struct {
+	rest time.Duration
+
 	mu      sync.Mutex
 	pending map[SeenID]LastSeen
-	owners  map[uuid.UUID]int // number of pending entries by owner
+	resting map[SeenID]restingSeen
+	queue   []restingID       // the ids of resting, the first written first
+	owners  map[uuid.UUID]int // number of entries by owner
+}
+
+// restingSeen is an entry that was written a short time ago.
+type restingSeen struct {
+	LastSeen
+	changed bool // since then
+}
+
+// restingID is the id of an entry and when it was written.
+type restingID struct {
+	SeenID
+	since time.Time
 }
 
 const (
@@ -30,6 +49,9 @@ const (
 	MaxSeen     = 1 << 18
 	ownerSeen   = 100
 	seenReserve = 1 << 16
+	// maxResting bounds the entries that rest. Others are written at every flush, as without a
+	// rest.
+	maxResting = MaxSeen / 2
 
 	// seenBatch is how many entries one statement writes. That takes a fraction of
 	// seenTimeout, its time limit.
@@ -49,17 +71,21 @@ type LastSeen struct {
 }
 
 // NewLastSeenBuffer returns an empty buffer.
-func NewLastSeenBuffer() *LastSeenBuffer {
-	return &LastSeenBuffer{pending: map[SeenID]LastSeen{}, owners: map[uuid.UUID]int{}}
+func NewLastSeenBuffer(rest time.Duration) *LastSeenBuffer {
+	return &LastSeenBuffer{rest: rest, pending: map[SeenID]LastSeen{}, resting: map[SeenID]restingSeen{}, owners: map[uuid.UUID]int{}}
 }
 
-// Set keeps seen for the next flush, unless a later one is kept or the buffer is full.
+// Set keeps seen for a flush, unless a later one is kept or the buffer is full.
 func (b *LastSeenBuffer) Set(id SeenID, seen LastSeen) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	former, found := b.pending[id]
+	former, found := b.find(id)
+	_, rests := b.resting[id]
 	switch {
 	case found && !seen.At.After(former.At):
+		return
+	case rests:
+		b.resting[id] = restingSeen{LastSeen: seen, changed: true}
 		return
 	case !found && !b.admits(seen.Owner):
 		return
@@ -69,16 +95,27 @@ func (b *LastSeenBuffer) Set(id SeenID, seen LastSeen) {
 	b.pending[id] = seen
 }
 
+// find returns an entry. The caller holds mu.
+func (b *LastSeenBuffer) find(id SeenID) (LastSeen, bool) {
+	if seen, found := b.pending[id]; found {
+		return seen, true
+	}
+	rests, found := b.resting[id]
+	return rests.LastSeen, found
+}
+
 // admits reports whether one more entry of an owner may wait for a flush. The caller holds mu.
 func (b *LastSeenBuffer) admits(owner uuid.UUID) bool {
-	return len(b.pending) < MaxSeen || b.owners[owner] < ownerSeen && len(b.pending) < MaxSeen+seenReserve
+	all := len(b.pending) + len(b.resting)
+	return all < MaxSeen || b.owners[owner] < ownerSeen && all < MaxSeen+seenReserve
 }
 
 // Latest returns the later of the stored time and the one in the buffer.
 func (b *LastSeenBuffer) Latest(id SeenID, stored time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Later(stored, b.pending[id].At)
+	seen, _ := b.find(id)
+	return Later(stored, seen.At)
 }
 
 // Later returns the later of two times.
@@ -89,12 +126,17 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// Unwritten returns the times in the buffer for the ids that match.
-func (b *LastSeenBuffer) Unwritten(matches func(SeenID) bool) map[SeenID]time.Time {
+// Newest returns the times in the buffer for the ids that match, also those that were written.
+func (b *LastSeenBuffer) Newest(matches func(SeenID) bool) map[SeenID]time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	times := map[SeenID]time.Time{}
 	for id, seen := range b.pending {
+		if matches(id) {
+			times[id] = seen.At
+		}
+	}
+	for id, seen := range b.resting {
 		if matches(id) {
 			times[id] = seen.At
 		}
@@ -105,8 +147,13 @@ func (b *LastSeenBuffer) Unwritten(matches func(SeenID) bool) map[SeenID]time.Ti
 // Flush passes the entries to write, in batches in the order of their ids, so that the flushes of
 // two instances cannot deadlock. Each batch has a time limit of its own, and a batch that was
 // written stays written if a later one fails. If ctx is canceled, a running batch may finish.
-// Unless a written entry has changed meanwhile, flush removes it.
-func (b *LastSeenBuffer) Flush(ctx context.Context, write func(context.Context, []LastSeenRow) error) error {
+// An entry that was written begins its rest at now; without one it is removed, unless it has
+// changed meanwhile.
+func (b *LastSeenBuffer) Flush(ctx context.Context, now time.Time, write func(context.Context, []LastSeenRow) error) error {
+	b.wake(func(since time.Time) bool {
+		rested := now.Sub(since)
+		return rested >= b.rest || rested < 0 // the clock was set back
+	})
 	rows := b.Rows()
 	slices.SortFunc(rows, func(a, b LastSeenRow) int {
 		return cmp.Or(value.CompareIDs(a.ID, b.ID), value.CompareIDs(a.KeyID, b.KeyID))
@@ -125,12 +172,32 @@ func (b *LastSeenBuffer) Flush(ctx context.Context, write func(context.Context, 
 		if err != nil {
 			return err
 		}
-		b.remove(batch)
+		b.written(batch, now)
 	}
 	return nil
 }
 
-// Rows returns what waits for a flush, sorted by id.
+// Wake ends every rest, so that the next flush writes all that has changed.
+func (b *LastSeenBuffer) Wake() { b.wake(func(time.Time) bool { return true }) }
+
+// wake ends the rests that are over. What has changed meanwhile waits for a flush.
+func (b *LastSeenBuffer) wake(over func(since time.Time) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.queue) > 0 && over(b.queue[0].since) {
+		id := b.queue[0].SeenID
+		b.queue = b.queue[1:]
+		seen := b.resting[id]
+		delete(b.resting, id)
+		if seen.changed {
+			b.pending[id] = seen.LastSeen
+		} else {
+			b.forget(seen.Owner)
+		}
+	}
+}
+
+// Rows returns what waits for a flush.
 func (b *LastSeenBuffer) Rows() []LastSeenRow {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,19 +208,33 @@ func (b *LastSeenBuffer) Rows() []LastSeenRow {
 	return rows
 }
 
-func (b *LastSeenBuffer) remove(written []LastSeenRow) {
+func (b *LastSeenBuffer) written(batch []LastSeenRow, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, row := range written {
+	for _, row := range batch {
 		id := SeenID{row.ID, row.KeyID}
-		seen := b.pending[id]
-		if seen.At != row.At || seen.Address != row.Address {
+		seen, waits := b.pending[id]
+		if !waits {
+			continue // another flush has written it
+		}
+		changed := seen.At != row.At || seen.Address != row.Address
+		switch {
+		case b.rest > 0 && len(b.resting) < maxResting:
+			b.resting[id] = restingSeen{LastSeen: seen, changed: changed}
+			b.queue = append(b.queue, restingID{id, now})
+		case changed:
 			continue
+		default:
+			b.forget(seen.Owner)
 		}
 		delete(b.pending, id)
-		if b.owners[seen.Owner]--; b.owners[seen.Owner] == 0 {
-			delete(b.owners, seen.Owner)
-		}
+	}
+}
+
+// forget counts an owner's entry that is removed. The caller holds mu.
+func (b *LastSeenBuffer) forget(owner uuid.UUID) {
+	if b.owners[owner]--; b.owners[owner] == 0 {
+		delete(b.owners, owner)
 	}
 }
 
