@@ -5,13 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
 
 	"portal/models/modelstest/postgres"
+	"portal/models/modelstest/subprocess"
 )
 
 // parallel is the number of tests that run at the same time, unless the flag -parallel is set.
@@ -84,18 +84,12 @@ func atEnd(cleanup func()) {
 	ending.cleanups = append(ending.cleanups, cleanup)
 }
 
-// buildPortal builds the binary from the working tree, so that the tests never use an old one.
+// buildPortal returns the path of the program, whose browser assets the tests need.
 func buildPortal() (string, error) {
 	if _, err := os.Stat(filepath.Join(root, "static", "vendor", "htmx.min.js")); err != nil {
 		return "", fmt.Errorf("the browser assets are missing, run `make assets`: %w", err)
 	}
-	binary := filepath.Join(scratch, "portal")
-	command := exec.Command("go", "build", "-tags", "nomsgpack", "-o", binary, "./cmd/portal")
-	command.Dir = root
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the portal: %w\n%s", err, output)
-	}
-	return binary, nil
+	return subprocess.Portal()
 }
 
 func startPortalOnPostgres() (*process, error) {

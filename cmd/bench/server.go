@@ -34,9 +34,7 @@ type server struct {
 // buildPortal builds the portal with the flags of the Makefile.
 func (b *bench) buildPortal(ctx context.Context) error {
 	b.portal = filepath.Join(b.dir, "portal")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "nomsgpack", "-ldflags", "-s -w", "-o", b.portal, "portal/cmd/portal") //nolint:gosec // constant arguments
-	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	return build.Run()
+	return subprocess.BuildPortal(ctx, b.portal)
 }
 
 // startPortal starts a portal on a database, and returns when it grants a token.

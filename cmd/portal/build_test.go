@@ -2,17 +2,15 @@ package main
 
 import (
 	"debug/elf"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
 )
 
 func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
@@ -47,26 +45,11 @@ func TestTheProgramStaysSmall(t *testing.T) {
 	}
 }
 
-// buildPortal returns the path of the program, which it has built as make build does.
+// buildPortal returns the path of the program, which is built as make build does.
 func buildPortal(t *testing.T) (binary string) {
 	t.Helper()
-	return modelstest.Value(builtPortal())(t)
+	return modelstest.Value(subprocess.Portal())(t)
 }
-
-// builtPortal builds the program beside the test binary, where go test removes it.
-var builtPortal = sync.OnceValues(func() (binary string, err error) {
-	tests, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	binary = filepath.Join(filepath.Dir(tests), "portal")
-	build := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, output)
-	}
-	return binary, nil
-})
 
 // actAsPortal is the environment variable that makes the test binary act as the portal.
 const actAsPortal = "TEST_BINARY_IS_PORTAL"

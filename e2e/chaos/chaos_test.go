@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
 	"portal/models/people"
 	"portal/models/secret"
 )
@@ -44,23 +44,13 @@ func TestDeploymentStaysConsistentThroughFaults(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	dir := t.TempDir()
 	modelstest.Must(t, os.Chmod(filepath.Dir(dir), 0o755)) // for the user of the servers
-	program, stale := build(t, dir, "portal", "nomsgpack"), build(t, dir, "stale", "nomsgpack,stale")
+	program, stale := modelstest.Value(subprocess.Portal())(t), filepath.Join(dir, "stale")
+	modelstest.Must(t, subprocess.BuildPortal(ctx, stale, "-tags", "nomsgpack,stale"))
 	r := &run{deployment: deploy(ctx, t, dir)}
 	r.createAccounts(t)
 	t.Run("shipped program", func(t *testing.T) { r.staysConsistent(ctx, t, program) })
 	t.Run("documented failover", func(t *testing.T) { r.failsOverAsDocumented(ctx, t, program) })
 	t.Run("a stale cache is detected", func(t *testing.T) { r.staleCacheIsDetected(ctx, t, stale) })
-}
-
-// build builds the portal with the given build tags and returns its path.
-func build(t *testing.T, dir, name, tags string) string {
-	t.Helper()
-	output := filepath.Join(dir, name)
-	command := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", output, "portal/cmd/portal")
-	if text, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build the portal: %v\n%s", err, text)
-	}
-	return output
 }
 
 // run holds the deployment and the accounts that all parts of the test share.

@@ -2,10 +2,11 @@ package modelstest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"portal/models/record"
@@ -14,8 +15,9 @@ import (
 // Actions returns every action that package record declares.
 func Actions(t testing.TB) (actions []record.Action) {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	source := Value(os.ReadFile(filepath.Join(filepath.Dir(here), "..", "record", "activity.go")))(t)
+	// With -trimpath a program does not know where its sources are.
+	root := Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output())(t)
+	source := Value(os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "models", "record", "activity.go")))(t)
 	for _, match := range regexp.MustCompile(`Action = "(.+)"`).FindAllSubmatch(source, -1) {
 		actions = append(actions, record.Action(match[1]))
 	}
