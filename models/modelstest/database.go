@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,10 +66,15 @@ func MigrateFirst(t testing.TB, url string) {
 	Exec(t, url, "INSERT INTO applied_migrations (file) VALUES ('"+first+"')")
 }
 
+// serverVariable is the environment variable with the URL of the PostgreSQL server that several
+// test processes share, with %s for the database. Without it each starts its own.
+const serverVariable = "TEST_POSTGRES"
+
 // The PostgreSQL server that all tests of this process share.
 var (
-	cluster      *postgres.Cluster
-	admin        *sql.DB // on the cluster's database "postgres"
+	cluster      *postgres.Cluster // nil if another process has started it
+	serverURL    string            // with %s for the database
+	admin        *sql.DB           // on its database "postgres"
 	startOnce    sync.Once
 	errStart     error
 	lastDatabase atomic.Int64
@@ -110,16 +116,11 @@ func OwnCluster(t testing.TB, settings ...string) *postgres.Cluster {
 
 func createDatabase(t testing.TB, template, options string) string {
 	t.Helper()
-	startOnce.Do(func() {
-		// The plans of statements must not depend on when tables are analyzed.
-		if cluster, errStart = postgres.Start("autovacuum=off"); errStart == nil {
-			errStart = createTemplate()
-		}
-	})
+	startOnce.Do(func() { errStart = findServer() })
 	if errStart != nil {
 		t.Fatal(errStart)
 	}
-	name := fmt.Sprintf("test_%d", lastDatabase.Add(1))
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), lastDatabase.Add(1))
 	if err := execAsAdmin("CREATE DATABASE " + name + " TEMPLATE " + template + copyStrategy() + options); err != nil {
 		t.Fatal(err)
 	}
@@ -128,19 +129,40 @@ func createDatabase(t testing.TB, template, options string) string {
 			t.Error(err)
 		}
 	})
-	return cluster.URL(name)
+	return fmt.Sprintf(serverURL, name)
+}
+
+// findServer opens the server that another process has started, or starts one.
+func findServer() (err error) {
+	if serverURL = os.Getenv(serverVariable); serverURL == "" {
+		_, err = StartServer()
+		return err
+	}
+	admin, err = sql.Open("pgx", fmt.Sprintf(serverURL, "postgres"))
+	return err
+}
+
+// StartServer starts the PostgreSQL server of this process, and returns the setting of the
+// environment that makes other test processes use it. The caller must call [StopServer].
+func StartServer() (setting string, err error) {
+	// The plans of statements must not depend on when tables are analyzed.
+	if cluster, err = postgres.Start("autovacuum=off", "max_connections=500"); err != nil {
+		return "", err
+	}
+	serverURL = cluster.URL("%s")
+	return serverVariable + "=" + serverURL, createTemplate()
 }
 
 // createTemplate creates the migrated database that the databases of tests are copies of.
 func createTemplate() error {
 	var err error
-	if admin, err = sql.Open("pgx", cluster.URL("postgres")); err != nil {
+	if admin, err = sql.Open("pgx", fmt.Sprintf(serverURL, "postgres")); err != nil {
 		return err
 	}
 	if err := execAsAdmin("CREATE DATABASE migrated"); err != nil {
 		return err
 	}
-	store, err := models.Open(context.Background(), cluster.URL("migrated"), models.Options{})
+	store, err := models.Open(context.Background(), fmt.Sprintf(serverURL, "migrated"), models.Options{})
 	if err != nil {
 		return err
 	}
@@ -166,7 +188,8 @@ func execAsAdmin(statement string) error {
 	return nil
 }
 
-func stopCluster() error {
+// StopServer stops the PostgreSQL server if this process has started it.
+func StopServer() error {
 	if cluster == nil {
 		return nil
 	}

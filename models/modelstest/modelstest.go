@@ -1,6 +1,7 @@
 // Package modelstest is the test kit of the store: real databases, a clock, a log buffer and
-// operators' SQL. Each test process starts one private PostgreSQL server when it first needs it.
-// Where PostgreSQL is missing, tests fail and say how to install it.
+// operators' SQL. Each test process starts one private PostgreSQL server when it first needs it,
+// unless the processes of a run share one. Where PostgreSQL is missing, tests fail and say how to
+// install it.
 package modelstest
 
 import (
@@ -143,7 +144,7 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 func Main(m *testing.M) {
 	code := m.Run()
 	stopLiveKit()
-	if err := stopCluster(); err != nil {
+	if err := StopServer(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
