@@ -14,17 +14,20 @@ release_tools := bin/tools/go-licenses bin/tools/cyclonedx-gomod bin/tools/govul
 check_tools   := $(release_tools) bin/tools/gofumpt bin/tools/golangci-lint bin/tools/keyed bin/tools/oapi-codegen
 livekit  := bin/tools/livekit-server bin/tools/echo-agent
 mail_servers := $(if $(filter Linux,$(shell uname)),bin/tools/postfix bin/tools/opensmtpd)
-# Gin's codec for MessagePack would add 3 MB and 30 ms of start.
-export GOFLAGS += -tags=nomsgpack
+# Gin's codec for MessagePack would add 3 MB and 30 ms of start. With the same flags everywhere,
+# builds, tests and checks share compiled packages. Only the race detector has others. A tool may
+# look for the Go tree, whose path -trimpath removes.
+export GOFLAGS += -tags=nomsgpack -trimpath
+export CGO_ENABLED = 0
 FUZZTIME ?= 1m
 CHAOSTIME ?= 10m
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-.PHONY: help run demo build release assets test check screenshot bench chaos fuzz fmt
+.PHONY: help run demo build release assets test docs-test check screenshot bench chaos fuzz fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: build ## Serve the portal on http://localhost:8080 with a demo account and SQLite under data/
 	@exec bin/portal serve --demo
@@ -33,18 +36,22 @@ demo: build $(npm_tools) $(livekit) ## Serve the portal with LiveKit and a custo
 	@exec tools/demo
 
 build: $(assets) ## Build bin/portal, one static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/portal ./cmd/portal
+	go build -ldflags '-s -w' -o bin/portal ./cmd/portal
 
 release: $(assets) $(release_tools) ## Build the archives for PLATFORMS, their lists of components, notes and checksums under dist/
 	tools/release $(version) $(PLATFORMS)
 
 assets: $(assets) ## Make the files that the program embeds: browser assets and highlighted examples
 
-test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks $(mail_servers) ## Run all tests on SQLite, PostgreSQL and a real browser
+test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks $(mail_servers) ## Run all tests but docs-test on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
 	tools/test
 
-check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, lint, modules, openapi.json, documentation, deployment files, vulnerabilities, licenses and the release
+docs-test: $(npm_tools) $(assets) $(livekit) ## Run the backends, gateways, receivers and verifiers of the documentation
+	tools/install-test-packages
+	tools/test docs
+
+check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, lint, modules, openapi.json, documentation with docs-test, deployment files, vulnerabilities, licenses and the release
 	tools/check-format $(sources)
 	go vet $(packages)
 	go vet -vettool=bin/tools/keyed $(packages)
@@ -57,6 +64,7 @@ check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, li
 	go mod verify
 	tools/check-openapi
 	tools/check-agent-docs
+	$(MAKE) docs-test
 	go test -C tools/deployment -count=1
 	tools/check-vulnerabilities
 	tools/check-licenses
@@ -92,16 +100,16 @@ $(htmx): $(npm_done)
 	@mkdir -p $(@D)
 	cp node_modules/htmx.org/dist/$(@F) $@
 
-# The colors of the code examples. With the flags of make build, both share compiled packages.
+# The colors of the code examples.
 $(tokens): go.mod $(wildcard cmd/highlight/* handlers/portal/reference/*.go templates/*.go) handlers/api/openapi.json \
 		$(wildcard templates/documentation/snippets/* templates/integration/*/*)
-	CGO_ENABLED=0 go run -trimpath ./cmd/highlight
+	go run ./cmd/highlight
 
 # A voice server and a voice agent for the tests. A clean build takes minutes; Go caches its
 # packages.
 bin/tools/livekit-server: tools/livekit/go.mod tools/livekit/go.sum
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C tools/livekit -o ../../$@ github.com/livekit/livekit-server/cmd/server
+	go build -C tools/livekit -trimpath=false -o ../../$@ github.com/livekit/livekit-server/cmd/server
 	@touch $@
 
 # The tests send emails to both. Debian would install only one of them, and start it.
@@ -111,18 +119,18 @@ $(mail_servers): tools/unpack-package
 # The scanner for which the documentation has a rule.
 bin/tools/gitleaks: tools/gitleaks/go.mod tools/gitleaks/go.sum
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C tools/gitleaks -o ../../$@ github.com/zricethezav/gitleaks/v8
+	go build -C tools/gitleaks -trimpath=false -o ../../$@ github.com/zricethezav/gitleaks/v8
 	@touch $@
 
 # A generator of clients that must accept openapi.json.
 bin/tools/ogen: tools/ogen/go.mod tools/ogen/go.sum
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C tools/ogen -o ../../$@ github.com/ogen-go/ogen/cmd/ogen
+	go build -C tools/ogen -trimpath=false -o ../../$@ github.com/ogen-go/ogen/cmd/ogen
 	@touch $@
 
 bin/tools/echo-agent: e2e/echo/main.go e2e/echo/go.mod e2e/echo/go.sum
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C e2e/echo -o ../../$@
+	go build -C e2e/echo -o ../../$@
 	@touch $@
 
 bin/tools/keyed: tools/keyed/main.go
@@ -130,5 +138,5 @@ bin/tools/keyed: tools/keyed/main.go
 # The path of a package ends with the name of its program, or with a version after that.
 $(check_tools): tools/go.mod tools/go.sum
 	@mkdir -p $(@D)
-	go build -C tools -o ../$@ "$$(go -C tools list tool | grep -E '/$(@F)(/v[0-9]+)?$$')"
+	go build -C tools -trimpath=false -o ../$@ "$$(go -C tools list tool | grep -E '/$(@F)(/v[0-9]+)?$$')"
 	@touch $@
