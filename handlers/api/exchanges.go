@@ -69,7 +69,7 @@ func (e *exchanges) signer(issuer string) publickeys.Config[[]jose.JSONWebKey] {
 		URL: strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration",
 		Resolve: func(document []byte) (string, error) {
 			var found workload.Metadata
-			if err := json.Unmarshal(document, &found); err != nil {
+			if err := json.Unmarshal(withoutMark(document), &found); err != nil {
 				return "", err
 			}
 			switch {

@@ -4,6 +4,7 @@
 package keyset
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +42,7 @@ func parse(document []byte, named bool) (set Set, err error) {
 	var list struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.Unmarshal(document, &list); err != nil {
+	if err := json.Unmarshal(withoutMark(document), &list); err != nil {
 		return Set{}, err
 	}
 	skipped := skips{}
@@ -70,6 +71,10 @@ func parse(document []byte, named bool) (set Set, err error) {
 	}
 	return set, nil
 }
+
+// withoutMark returns a document without the byte order mark before it, which RFC 8259 lets a
+// reader ignore.
+func withoutMark(document []byte) []byte { return bytes.TrimPrefix(document, []byte("\ufeff")) }
 
 // noKeys returns the error for a set without keys.
 func noKeys(skipped []string) error {

@@ -242,3 +242,16 @@ func TestParseScanner(t *testing.T) {
 		}
 	}
 }
+
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	key := ecKey(t, elliptic.P256())
+	if set, err := keyset.Parse(append([]byte("\ufeff"), document(t, published(t, key, nil))...)); err != nil || len(set.Keys) != 1 {
+		t.Errorf("%+v, %v", set, err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: modelstest.Value(x509.MarshalPKIXPublicKey(key.Public()))(t)})
+	list := modelstest.Value(json.Marshal(map[string]any{"public_keys": []any{map[string]any{"key_identifier": "1", "key": string(text)}}}))(t)
+	if keys, _, err := keyset.ParseScanner(append([]byte("\ufeff"), list...)); err != nil || len(keys) != 1 {
+		t.Errorf("%+v, %v", keys, err)
+	}
+}

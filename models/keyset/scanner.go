@@ -16,7 +16,7 @@ func ParseScanner(document []byte) (keys map[string]*ecdsa.PublicKey, skipped []
 	var list struct {
 		Keys []json.RawMessage `json:"public_keys"`
 	}
-	if err := json.Unmarshal(document, &list); err != nil {
+	if err := json.Unmarshal(withoutMark(document), &list); err != nil {
 		return nil, nil, err
 	}
 	keys, left := map[string]*ecdsa.PublicKey{}, skips{}

@@ -38,23 +38,20 @@ type text string
 
 // UnmarshalJSON never fails.
 func (t *text) UnmarshalJSON(data []byte) error {
-	value := valueOf(data)
-	if list, ok := value.([]any); ok && len(list) == 1 {
-		value = list[0]
-	}
-	read, _ := value.(string)
+	read, _ := single(valueOf(data)).(string)
 	if isText(read) {
 		*t = text(read)
 	}
 	return nil
 }
 
-// truth is true or false, also as a string. It is nil if the claim is absent.
+// truth is true or false, also as a string, or a list of one of them. It is nil if the claim is
+// absent.
 type truth struct{ value *bool }
 
 // UnmarshalJSON never fails.
 func (t *truth) UnmarshalJSON(data []byte) error {
-	value := valueOf(data)
+	value := single(valueOf(data))
 	if read, ok := value.(string); ok {
 		value, _ = strconv.ParseBool(strings.ToLower(strings.TrimSpace(read)))
 	}
@@ -88,6 +85,14 @@ func (m *moment) UnmarshalJSON(data []byte) error {
 // valueOf returns the value of valid JSON, or nil.
 func valueOf(data []byte) (value any) {
 	_ = json.Unmarshal(data, &value) // valid: an Unmarshaler gets nothing else
+	return value
+}
+
+// single returns the one value of a list, or a value that is no such list.
+func single(value any) any {
+	if list, ok := value.([]any); ok && len(list) == 1 {
+		return list[0]
+	}
 	return value
 }
 

@@ -119,16 +119,12 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 		KeysURL     string   `json:"jwks_uri"`
 		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
 		Methods     []string `json:"token_endpoint_auth_methods_supported"`
-		SendsIssuer bool     `json:"authorization_response_iss_parameter_supported"`
+		SendsIssuer truth    `json:"authorization_response_iss_parameter_supported"`
 	}
 	if err := provider.Claims(&claims); err != nil {
 		return nil, err
 	}
-	used := []string{claims.AuthURL, claims.TokenURL, claims.KeysURL}
-	if claims.UserInfoURL != "" {
-		used = append(used, claims.UserInfoURL)
-	}
-	for _, address := range used {
+	for _, address := range []string{claims.AuthURL, claims.TokenURL, claims.KeysURL} {
 		if err := m.checkEndpoint(address); err != nil {
 			return nil, err
 		}
@@ -148,7 +144,7 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 			ClientID: m.config.ClientID, ClientSecret: m.config.ClientSecret, Endpoint: endpoint,
 			RedirectURL: m.config.RedirectURL, Scopes: []string{oidc.ScopeOpenID, "email"},
 		},
-		userInfo: claims.UserInfoURL != "", sendsIssuer: claims.SendsIssuer,
+		userInfo: claims.UserInfoURL != "", sendsIssuer: claims.SendsIssuer.is(true),
 		readAt: m.config.Now(), metadata: m,
 	}, nil
 }

@@ -292,6 +292,10 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 	if _, err := h.signIn(t, url.Values{"iss": {h.URL}}); err != nil {
 		t.Errorf("with the issuer: %v", err)
 	}
+	h.metadata["authorization_response_iss_parameter_supported"] = "true"
+	if _, err := h.signIn(t, nil); !errors.Is(err, identity.ErrExpired) {
+		t.Errorf("without the issuer that the provider says in text to send: %v", err)
+	}
 	if _, err := identity.New(identity.Config{Issuer: h.URL, Now: time.Now}).Finish(t.Context(), identity.AuthRequest{}, url.Values{"state": {""}}, nil); !errors.Is(err, identity.ErrExpired) {
 		t.Errorf("without a request: %v", err)
 	}
@@ -487,6 +491,8 @@ func TestUserInfoRefusesOnlyWhatNeedsAnEmail(t *testing.T) {
 		"shown, no answer":           {map[string]any{"status": 504}, identity.EmailShown, "", 1, nil},
 		"required, 401":              {map[string]any{"status": 401}, identity.EmailRequired, "", 1, identity.ErrFailed},
 		"required, no answer":        {map[string]any{"status": 504}, identity.EmailRequired, "", 1, identity.ErrFailed},
+		"shown, no subject":          {map[string]any{"error": "hunter2"}, identity.EmailShown, "", 1, nil},
+		"required, no subject":       {map[string]any{"error": "hunter2"}, identity.EmailRequired, "", 1, identity.ErrFailed},
 		"required, unreadable":       {map[string]any{"sub": "ada", "email": 7}, identity.EmailRequired, "", 1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -514,6 +520,34 @@ func TestUserInfoRefusesOnlyWhatNeedsAnEmail(t *testing.T) {
 	}
 }
 
+// Most providers put the email into the ID token, so most sign-ins need no UserInfo endpoint.
+func TestUserInfoMayHaveNoUsableAddress(t *testing.T) {
+	t.Parallel()
+	for _, address := range []any{"/userinfo", "ftp://127.0.0.1/userinfo", "::"} {
+		h := newHostile(t)
+		h.metadata["userinfo_endpoint"] = address
+		if found, err := h.signIn(t, nil); err != nil || found.Email != "ada@example.com" {
+			t.Errorf("%v, not needed: %+v, %v", address, found, err)
+		}
+		h.token = func(c map[string]any) { delete(c, "email") }
+		if _, err := h.signIn(t, nil); !errors.Is(err, identity.ErrFailed) || !strings.Contains(err.Error(), "is not a valid") {
+			t.Errorf("%v, needed: %v", address, err)
+		}
+	}
+}
+
+func TestFailureOfTheTokenEndpointHasItsStatus(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	h.answer = func(w http.ResponseWriter) bool {
+		http.Error(w, "<html>hunter2</html>", http.StatusBadGateway)
+		return true
+	}
+	if _, err := h.signIn(t, nil); !errors.Is(err, identity.ErrFailed) || !strings.Contains(err.Error(), "502") || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}
+
 func TestClaimsInTheShapesThatProvidersSend(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
@@ -522,6 +556,7 @@ func TestClaimsInTheShapesThatProvidersSend(t *testing.T) {
 		{"email": []string{"ada@example.com"}, "email_verified": "true", "auth_time": "1700000000", "portal_account": []string{account}, "portal_role": "owner"},
 		{"email_verified": "True", "auth_time": 1.7e9, "portal_account": account, "portal_role": []string{"owner"}},
 		{"auth_time": 1700000000.75, "portal_account": account, "portal_role": "owner", "azp": nil},
+		{"email_verified": []any{true}, "auth_time": 1700000000, "portal_account": account, "portal_role": "owner"},
 	} {
 		h.token = func(c map[string]any) { maps.Copy(c, shapes) }
 		found, err := h.signIn(t, nil)

@@ -79,7 +79,11 @@ func exchangeFailure(err error) error {
 	if refused.ErrorCode == "invalid_grant" { // the code has expired or was used before
 		return ErrExpired
 	}
-	return failure("the token endpoint", fmt.Errorf("the error is %.100q", refused.ErrorCode))
+	status := "unknown"
+	if refused.Response != nil {
+		status = refused.Response.Status
+	}
+	return failure("the token endpoint", fmt.Errorf("the status is %.100s, the error is %.100q", status, refused.ErrorCode))
 }
 
 // verify returns the claims of the ID token if it is valid and was issued for this request.
@@ -128,7 +132,11 @@ func (d *discovered) addEmail(ctx context.Context, tokens *oauth2.Token, found *
 func (d *discovered) readUserInfo(ctx context.Context, tokens *oauth2.Token) (info claims, err error) {
 	ctx, cancel := context.WithTimeout(ctx, userInfoTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.provider.UserInfoEndpoint(), http.NoBody)
+	address := d.provider.UserInfoEndpoint()
+	if err := d.metadata.checkEndpoint(address); err != nil {
+		return info, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return info, err
 	}
@@ -150,6 +158,8 @@ func (d *discovered) readUserInfo(ctx context.Context, tokens *oauth2.Token) (in
 			return info, err
 		}
 	}
-	err = json.Unmarshal(body, &info)
+	if err = json.Unmarshal(body, &info); err == nil && info.Subject == "" {
+		err = errors.New("it has no subject")
+	}
 	return info, err
 }
