@@ -24,12 +24,16 @@ func TestActivityFilter(t *testing.T) {
 			c.agent(fmt.Sprintf("agent %02d", i))
 		}
 		c.key("production")
+		c.key("Cafe\u0301")
 
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			keys := v.get("/activity?kind=api_key.generated").is(http.StatusOK)
-			items := keys.activities(1)
-			items[0].says("generated the API key production")
+			items := keys.activities(2)
+			items[1].says("generated the API key production")
+			for _, search := range []string{"caf\u00e9", "cafe\u0301"} {
+				v.get("/activity?q=" + url.QueryEscape(search)).activities(1)
+			}
 
 			newest := v.get("/activity?kind=agent.created").is(http.StatusOK)
 			newest.none("link", "Newest")
@@ -44,7 +48,7 @@ func TestActivityFilter(t *testing.T) {
 				v.get("/activity?" + query).is(http.StatusNotFound)
 			}
 			v.get("/activity?before=" + uuid.NewString()).is(http.StatusOK)
-			v.get("/activity?kind=keys").activities(1)
+			v.get("/activity?kind=keys").activities(2)
 			if items := activityItems(v.get("/activity?kind=sessions").is(http.StatusOK)); len(items) == 0 || !strings.Contains(items[0].text(), "signed in") {
 				t.Error("the sign-in is not listed")
 			}

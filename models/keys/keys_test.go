@@ -74,8 +74,10 @@ func TestLabels(t *testing.T) {
 			// A joiner in a Persian word.
 			"\u0645\u06cc\u200c\u062e\u0648": "\u0645\u06cc\u200c\u062e\u0648",
 			// And in a Hindi one.
-			"\u0915\u094d\u200d\u0937":     "\u0915\u094d\u200d\u0937",
-			strings.Repeat("é", 100):       strings.Repeat("é", 100),
+			"\u0915\u094d\u200d\u0937": "\u0915\u094d\u200d\u0937",
+			strings.Repeat("é", 100):   strings.Repeat("é", 100),
+			// Composed, as most keyboards write it, and decomposed, as macOS names files.
+			strings.Repeat("u\u0308", 100): strings.Repeat("ü", 100),
 			" " + strings.Repeat("👩", 100): strings.Repeat("👩", 100),
 		} {
 			key, _, err := f.Keys.Generate(t.Context(), c.ID, form(label), c.Actor)
@@ -123,7 +125,7 @@ func TestLabels(t *testing.T) {
 				t.Errorf("%s: %+v", name, key)
 			}
 		}
-		f.CheckCount(t, 11, "SELECT count(*) FROM api_keys")
+		f.CheckCount(t, 12, "SELECT count(*) FROM api_keys")
 	})
 }
 

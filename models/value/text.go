@@ -21,10 +21,11 @@ import (
 // Unicode code points.
 const maxNameLength = 100
 
-// CleanName trims a label or name. Unless the result has 1 to maxNameLength characters, and they
+// CleanName trims a label or name and composes its characters (NFC), so that a search finds it
+// whichever way its accents were typed. Unless the result has 1 to maxNameLength characters, and they
 // are readable, the error is an [*InvalidError], whose message names the field by title.
 func CleanName(field, title, value string) (string, error) {
-	value = strings.TrimSpace(value)
+	value = norm.NFC.String(strings.TrimSpace(value))
 	switch length := utf8.RuneCountInString(value); {
 	case !utf8.ValidString(value):
 		return "", &InvalidError{field, title + " contains invalid characters."}
@@ -199,8 +200,8 @@ func asciiDigit(r rune) rune {
 	return r
 }
 
-// ReadSearch returns a search for labels, emails and addresses without what none of them has, and
-// with API keys redacted.
+// ReadSearch returns a search for labels, emails and addresses in the form of [CleanName], without
+// what none of them has, and with API keys redacted.
 func ReadSearch(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if Hidden(r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner && r != textStyle && r != emojiStyle {
@@ -208,7 +209,7 @@ func ReadSearch(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	return strings.TrimPrefix(strings.TrimSpace(RedactKeys(text)), Mask(""))
+	return norm.NFC.String(strings.TrimPrefix(strings.TrimSpace(RedactKeys(text)), Mask("")))
 }
 
 // CleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as
