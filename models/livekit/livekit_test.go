@@ -145,3 +145,23 @@ func TestMissingRoomIsNoError(t *testing.T) {
 		}
 	}
 }
+
+// Protobuf's JSON has integers of 64 bits as text, and readers also accept a number. A list without
+// elements may be null or missing.
+func TestRoomsInTheFormsOfJSON(t *testing.T) {
+	t.Parallel()
+	name := `"name":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004_0198c2f4-9b00-7d11-8a3c-6c1de2f90a22_VECTOR"`
+	for list, want := range map[string]int{
+		`{"rooms":[{` + name + `,"creation_time":"1763899190","creation_time_ms":"1763899190123"}]}`: 1,
+		`{"rooms":[{` + name + `,"creation_time":1763899190,"creation_time_ms":1763899190000}]}`:     1,
+		`{"rooms":[{` + name + `,"creation_time":1763899190,"creation_time_ms":null}]}`:              1,
+		`{"rooms":null}`: 0,
+		`{}`:             0,
+	} {
+		server := serve(t, "", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, list) })
+		rooms, err := server.Rooms(t.Context())
+		if err != nil || len(rooms) != want || want == 1 && rooms[0].CreatedAt.Unix() != 1763899190 {
+			t.Errorf("%s: %+v, %v", list, rooms, err)
+		}
+	}
+}

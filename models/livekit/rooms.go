@@ -62,9 +62,9 @@ func (s *Server) EachRoom(ctx context.Context, each func(Room) error) error {
 				SID          string `json:"sid"`
 				Name         string `json:"name"`
 				Participants int    `json:"num_participants"` // without agents
-				CreatedAt    int64  `json:"creation_time,string"`
+				CreatedAt    number `json:"creation_time"`
 				// 0 from an old server.
-				CreatedAtMillis int64 `json:"creation_time_ms,string"`
+				CreatedAtMillis number `json:"creation_time_ms"`
 			}
 			if err := decoder.Decode(&room); err != nil {
 				return err
@@ -73,7 +73,7 @@ func (s *Server) EachRoom(ctx context.Context, each func(Room) error) error {
 			if !ok {
 				return nil
 			}
-			parsed.ID, parsed.CreatedAt, parsed.Empty = room.SID, time.UnixMilli(cmp.Or(room.CreatedAtMillis, 1000*room.CreatedAt)).UTC(), room.Participants == 0
+			parsed.ID, parsed.CreatedAt, parsed.Empty = room.SID, time.UnixMilli(int64(cmp.Or(room.CreatedAtMillis, 1000*room.CreatedAt))).UTC(), room.Participants == 0
 			parsed.New = time.Since(parsed.CreatedAt) < countDelay
 			return each(parsed)
 		})
@@ -124,8 +124,13 @@ func eachElement(body *limitedBody, decoder *json.Decoder, field string, decode 
 			}
 			continue
 		}
-		if err := expect(decoder, json.Delim('[')); err != nil {
+		switch list, err := decoder.Token(); {
+		case err != nil:
 			return err
+		case list == nil: // null, which is a list without elements
+			continue
+		case list != json.Delim('['):
+			return fmt.Errorf("unexpected %v, want a list", list)
 		}
 		for decoder.More() {
 			if err := decode(); err != nil {

@@ -99,8 +99,8 @@ func ParseEvent(body []byte) (event Event, ours bool, err error) {
 			JoinedAt   number            `json:"joinedAt"`
 			JoinedAtMs number            `json:"joinedAtMs"`
 			Attributes map[string]string `json:"attributes"`
-			Kind       string            `json:"kind"`
-			Reason     string            `json:"disconnectReason"`
+			Kind       enum              `json:"kind"`
+			Reason     enum              `json:"disconnectReason"`
 		} `json:"participant"`
 	}
 	if err := json.Unmarshal(body, &parsed); err != nil {
@@ -128,7 +128,7 @@ func ParseEvent(body []byte) (event Event, ours bool, err error) {
 	}
 	if !finished {
 		event.Visitor = Visitor{
-			ID: p.SID, Identity: p.Identity, UserID: p.Attributes[userAttribute], Reason: p.Reason,
+			ID: p.SID, Identity: p.Identity, UserID: p.Attributes[userAttribute], Reason: string(p.Reason),
 			JoinedAt: time.UnixMilli(int64(cmp.Or(p.JoinedAtMs, 1000*p.JoinedAt))).UTC(),
 		}
 	}
@@ -150,4 +150,19 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	value, err := strconv.ParseInt(unquoted, 10, 64)
 	*n = number(value)
 	return err
+}
+
+// enum is the name of a value. Protobuf's JSON has a number in its place if the sender has no name
+// for it. The number 0 and null count as absent.
+type enum string
+
+func (e *enum) UnmarshalJSON(text []byte) error {
+	name, err := strconv.Unquote(string(text))
+	if err != nil {
+		name = string(text)
+	}
+	if name != "0" && name != "null" {
+		*e = enum(name)
+	}
+	return nil
 }

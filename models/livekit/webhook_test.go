@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/livekit"
+	"strings"
 )
 
 // The vector of the protocol: an event and its signature.
@@ -81,6 +82,25 @@ func TestOtherEventsAreNotOurs(t *testing.T) {
 	} {
 		if event, ours, err := livekit.ParseEvent([]byte(body)); err != nil || ours {
 			t.Errorf("%s: %+v, %t, %v", body, event, ours, err)
+		}
+	}
+}
+
+// LiveKit sends the number of a value that this release of protobuf's JSON has no name for.
+func TestEnumsMayBeNumbers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		old, replacement string
+		ours             bool
+	}{
+		"an unknown reason":   {`"sid":"PA_vector"`, `"sid":"PA_vector","disconnectReason":99`, true},
+		"an unknown kind":     {`"sid":"PA_vector"`, `"sid":"PA_vector","kind":99`, false},
+		"the usual kind":      {`"sid":"PA_vector"`, `"sid":"PA_vector","kind":0`, true},
+		"an event of another": {`"event":"participant_joined"`, `"event":"egress_ended","participant":{"kind":7}`, false},
+	} {
+		_, ours, err := livekit.ParseEvent([]byte(strings.Replace(vectorBody, test.old, test.replacement, 1)))
+		if err != nil || ours != test.ours {
+			t.Errorf("%s: ours %t, %v", name, ours, err)
 		}
 	}
 }
