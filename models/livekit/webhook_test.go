@@ -4,13 +4,13 @@ import (
 	"errors"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"portal/models/livekit"
-	"strings"
 )
 
 // The vector of the protocol: an event and its signature.
