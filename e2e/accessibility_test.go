@@ -45,6 +45,7 @@ func TestEveryStateOfTheKeysIsAccessibleAndFits(t *testing.T) {
 	var confirmation pages.Confirmation
 	var rename pages.Rename
 	var revoked pages.Area
+	var page pages.Key
 	agentID, secret := c.newAgent(t, "Front desk"), ""
 	checkStates(t, v, []state{
 		{"no keys", func() {}},
@@ -87,6 +88,19 @@ func TestEveryStateOfTheKeysIsAccessibleAndFits(t *testing.T) {
 			restrictions.Fill("Allowed networks", "here")
 			keys.Submit("restricted")
 			restrictions.ExpectExplained("Allowed networks")
+		}},
+		{"the page of a key", func() { page = pages.OpenKeys(v.Tab).Row("idle 1").Page("idle 1") }},
+		{"the question on a page", func() { page.Revoke("idle 1").ExpectOpen() }},
+		{"a trust rule after its generation", func() {
+			keys = pages.OpenKeys(v.Tab)
+			keys.Fill("Label", "deploy")
+			keys.TrustWorkload("GitHub Actions").Fill("Repository", "acme/shop")
+			keys.Click("Generate key")
+			pages.ExpectTrust(v.Tab, "deploy")
+		}},
+		{"leaked keys", func() {
+			c.PostJSON("/leaks", `{"keys": ["`+c.newKey(t, "leaked")+`"]}`).Is(http.StatusAccepted)
+			pages.OpenKeys(v.Tab).Expect("group", "Leaked keys")
 		}},
 		{"the restrictions of a key", func() { pages.OpenKeys(v.Tab).Row("idle 1").Restrictions("idle 1") }},
 		{"revoked keys", func() { c.expectRefused(t, secret, agentID); revoked = pages.OpenKeys(v.Tab).OpenRevoked() }},

@@ -119,7 +119,7 @@ func TestTheRowOfAKeyShowsItsUseAndIsRenamed(t *testing.T) {
 		row.ExpectFocusOnMenu()
 		rename := row.Rename()
 		rename.Save(" ")
-		keys.ExpectAlert(`label`)
+		keys.ExpectAlert(`Enter a name\.`)
 		if got := rename.Value("New name"); got != " " {
 			t.Errorf("the field holds %q, want the input", got)
 		}
@@ -137,6 +137,37 @@ func TestTheRowOfAKeyShowsItsUseAndIsRenamed(t *testing.T) {
 			v.Press("Escape")
 			row.ExpectFocusOnMenu()
 		}
+	})
+}
+
+func TestTheKeyIsManagedFromItsPage(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
+		agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "first")
+		c.newKey(t, "other")
+		c.expectServed(t, secret, agentID)
+		key := pages.OpenKeys(v.Tab).Row("first").Page("first")
+		key.ExpectCurrent("API Keys")
+		key.ExpectFact("Access", "Agents and tokens")
+		key.ExpectFact("Expires", "Never")
+		key.ExpectFact("Agents", "All")
+		key.ExpectFact("Networks", "Any address")
+		key = key.Rename("second")
+		asked := key.Revoke("second")
+		asked.ExpectOpen()
+		v.ExpectNo("table", "Active API keys")
+		asked.Click("Cancel")
+		key = pages.ExpectKey(v.Tab, "second")
+		asked = key.Revoke("second")
+		asked.Reason("replaced")
+		asked.Confirm()
+		key = pages.ExpectKey(v.Tab, "second")
+		key.ExpectNo("button", "Revoke")
+		key.ExpectNo("link", "Rename")
+		key.ExpectFact("Reason", "replaced")
+		c.expectRefused(t, secret, agentID)
+		key.Follow("All keys")
+		pages.ExpectKeys(v.Tab).Row("second").ExpectGone()
 	})
 }
 

@@ -336,3 +336,38 @@ func (r Restrictions) Save(note string) {
 	r.Fill("Note", note)
 	r.Click("Save restrictions")
 }
+
+// Key is the page of a key.
+type Key struct{ Frame }
+
+// Page opens the page of the key by its label.
+func (r Row) Page(label string) Key {
+	r.Follow(label)
+	return ExpectKey(r.tab, label)
+}
+
+// ExpectKey waits until the tab shows the page of the key with this label.
+func ExpectKey(b *Tab, label string) Key {
+	b.ExpectHeading(label)
+	return Key{Frame{b}}
+}
+
+// ExpectFact waits until the page shows a fact about the key.
+func (k Key) ExpectFact(name, value string) {
+	term := k.In("main", "").find("term", name)
+	k.must(k.expect.Locator(term.Locator("xpath=..")).ToContainText(value), "expect %s %q", name, value)
+}
+
+// Rename renames the key and returns its page afterwards.
+func (k Key) Rename(label string) Key {
+	k.Follow("Rename")
+	k.Fill("New name", label)
+	k.Click("Save name")
+	return ExpectKey(k.Tab, label)
+}
+
+// Revoke presses Revoke and returns the question, which is a page.
+func (k Key) Revoke(label string) Confirmation {
+	k.Click("Revoke")
+	return AskedOn(k.Tab, label)
+}

@@ -37,7 +37,7 @@ func (p *keyPages) list(c *gin.Context) error {
 }
 
 // newPage returns the page of keys with a new form.
-func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
+func (p *keyPages) newPage(c *gin.Context) (templates.APIKeysPage, error) {
 	lost, err := p.replacing(c)
 	if err != nil {
 		return templates.APIKeysPage{}, err
@@ -47,7 +47,7 @@ func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) 
 		return templates.APIKeysPage{}, err
 	}
 	form := templates.APIKeyForm{FormID: uuid.New(), Label: lost.Label, Trust: p.trustForm(previewPath), OnlyReports: restrictions.OnlyReports, Restrictions: restrictions}
-	return p.page(c, form, replacements...)
+	return p.page(c, form)
 }
 
 // replyWith replies with a row that asks something, or with a page of the question alone.
@@ -75,9 +75,8 @@ func (p *keyPages) showChanges(c *gin.Context) error {
 	return p.reply(c, r)
 }
 
-// page returns the page of keys in the order of the query string. Each row in replacements
-// replaces the row of the same key.
-func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
+// page returns the page of keys in the order of the query string.
+func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm) (templates.APIKeysPage, error) {
 	active, err := p.active(c)
 	if err != nil {
 		return templates.APIKeysPage{}, err
@@ -87,11 +86,11 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	list, err := p.listOf(c, active, replacements...)
+	list, err := p.listOf(c, active)
 	return templates.APIKeysPage{Form: form, WorthALook: worth, List: list}, err
 }
 
-func (p *keyPages) listOf(c *gin.Context, keys []keys.KeyUsage, replacements ...templates.APIKeyRow) (templates.APIKeyList, error) {
+func (p *keyPages) listOf(c *gin.Context, keys []keys.KeyUsage) (templates.APIKeyList, error) {
 	order, show, active := keyOrderOf(c), keyShowOf(c), keys
 	keys = show.among(keys, p.Now())
 	list := templates.APIKeyList{
@@ -124,11 +123,6 @@ func (p *keyPages) listOf(c *gin.Context, keys []keys.KeyUsage, replacements ...
 	chosen, all := selected(c.QueryArray(paramSelected)), c.Query(paramAll) != ""
 	for i, row := range list.Keys {
 		list.Keys[i].Selected = all || slices.Contains(chosen, row.ID)
-		for _, replacement := range replacements {
-			if replacement.ID == row.ID {
-				list.Keys[i] = replacement
-			}
-		}
 	}
 	return list, nil
 }

@@ -124,7 +124,7 @@ var sourceColumns = []tableColumn[keys.KeySource]{
 
 // addSources adds where the requests with a key came from.
 func (p *keyPages) addSources(c *gin.Context, page *templates.KeyPage, view usageView) error {
-	sources, err := p.keyUsage.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	sources, err := p.keyUsage.Sources(c.Request.Context(), page.AccountID, page.ID)
 	if err != nil {
 		return err
 	}

@@ -230,7 +230,7 @@ func (k *Keys) revoke(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, re
 // changed key. The error may be an [*value.InvalidError] for the field "label",
 // [value.ErrKeyNotFound] or [value.ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string, actor record.Actor) (Key, error) {
-	label, err := value.CleanName("label", "Label", label)
+	label, err := value.CleanName("label", "Name", label) // the field is called "New name"
 	if err != nil {
 		return Key{}, err
 	}
