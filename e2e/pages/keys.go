@@ -354,8 +354,8 @@ func ExpectKey(b *Tab, label string) Key {
 
 // ExpectFact waits until the page shows a fact about the key.
 func (k Key) ExpectFact(name, value string) {
-	term := k.In("main", "").find("term", name)
-	k.must(k.expect.Locator(term.Locator("xpath=..")).ToContainText(value), "expect %s %q", name, value)
+	terms := k.find("term", "").Filter(playwright.LocatorFilterOptions{HasText: regexp.MustCompile("^" + name + "$")})
+	k.must(k.expect.Locator(terms.Locator("xpath=..")).ToContainText(value), "expect %s %q", name, value)
 }
 
 // Rename renames the key and returns its page afterwards.
