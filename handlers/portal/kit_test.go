@@ -38,8 +38,8 @@ const (
 	httpBase = "http://portal.test"
 )
 
-// onSite runs a test against a portal on SQLite and one on PostgreSQL, in parallel with other
-// tests.
+// onSite runs a test against a portal on SQLite, in parallel with other tests. Queries are tested on
+// both databases with the store, and each page once on both with the handlers.
 func onSite(t *testing.T, run func(t *testing.T, s *site)) {
 	t.Helper()
 	onSiteWith(t, models.Options{}, run)
@@ -48,9 +48,7 @@ func onSite(t *testing.T, run func(t *testing.T, s *site)) {
 func onSiteWith(t *testing.T, options models.Options, run func(t *testing.T, s *site)) {
 	t.Helper()
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		run(t, newSite(t, databaseURL, httpBase, options))
-	})
+	run(t, newSite(t, modelstest.SQLiteURL(t), httpBase, options))
 }
 
 // sqliteSite returns a portal for a test that does not depend on the database.
