@@ -75,7 +75,7 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		must(t, errOf(s.Keys.Active(ctx, c.ID)))
 		must(t, errOf(s.Usage.OfActive(ctx, c.ID, keys.Days(30))))
 		must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 50})))
-		must(t, errOf(s.Leaks.List(ctx, c.ID, time.Now().Add(-value.Day), 4)))
+		must(t, errOf(s.Usage.OfList(ctx, c.ID, keys.Days(30), time.Now().Add(-value.Day), 4)))
 		page := modelstest.Value(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 100}))(t)
 		must(t, errOf(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 100, After: page[99].Place(), Until: f.Clock.Now()})))
 		must(t, errOf(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 100, KeyID: active.ID})))
@@ -357,7 +357,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, "", c.Actor)))
 	must(t, errOf(s.Keys.FindDurable(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 10})))
-	must(t, errOf(s.Leaks.List(ctx, c.ID, time.Now().Add(-value.Day), 4)))
+	must(t, errOf(s.Usage.OfList(ctx, c.ID, keys.Days(30), time.Now().Add(-value.Day), 4)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{After: key.ID, Limit: 10})))
 	must(t, s.Erasures.BeginUser(ctx, c.ID, invited.ID, c.Actor))
 	must(t, s.Accounts.SetDisabled(ctx, c.ID, true, c.Actor))
@@ -382,10 +382,10 @@ func (f *fixture) scans(t *testing.T, statement string) []string {
 	for _, detail := range f.sqlitePlan(t, statement) {
 		table, isScan := strings.CutPrefix(detail, "SCAN ")
 		table, _, byIndex := strings.Cut(table, " USING ")
-		// The tables "seen", "part", "ended", "_data" and "CONSTANT ROW" are in the
+		// The tables "seen", "part", "ended", "leaked", "_data" and "CONSTANT ROW" are in the
 		// statement itself. SQLite reads a page of all accounts in the order of the table,
 		// which has no other order.
-		small := slices.Contains(append(smallTables, "seen", "part", "ended", "_data", "r", "e", "o"), table) || strings.Contains(table, "CONSTANT ROW") || smallIndexes.MatchString(detail)
+		small := slices.Contains(append(smallTables, "seen", "part", "ended", "leaked", "_data", "r", "e", "o"), table) || strings.Contains(table, "CONSTANT ROW") || smallIndexes.MatchString(detail)
 		page := strings.Contains(statement, "LIMIT") && (byIndex || table == "account" || table == "accounts") ||
 			// Its rows were selected before.
 			strings.Contains(statement, "LIMIT 10) AS "+table)

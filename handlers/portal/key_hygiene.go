@@ -108,11 +108,10 @@ func (p *keyPages) worthALook(c *gin.Context, keys []keys.KeyUsage) ([]templates
 	if !owns(session) { // who alone can do something about people
 		return links, nil
 	}
-	people, err := p.people.CountWithoutFactor(c.Request.Context(), session.AccountID)
+	people, oneself, err := p.people.CountWithoutFactor(c.Request.Context(), session.AccountID, session.UserID)
 	if err != nil || people == 0 {
 		return links, err
 	}
-	oneself, err := p.people.LacksFactor(c.Request.Context(), session.AccountID, session.UserID)
 	switch {
 	case oneself && people == 1:
 		add(accountPath+"#two-step", showWithoutFactor, "Turn on two-step verification for yourself")
@@ -125,7 +124,7 @@ func (p *keyPages) worthALook(c *gin.Context, keys []keys.KeyUsage) ([]templates
 	default:
 		add(list(peoplePath, showWithoutFactor), showWithoutFactor, fmt.Sprintf("%d people have no two-step verification", people))
 	}
-	return links, err
+	return links, nil
 }
 
 // dismissHints hides the hints of the form for 30 days.
@@ -153,21 +152,16 @@ func (p *keyPages) dismissHints(c *gin.Context) error {
 
 // firstSteps returns the steps of a new account to its first request. They end when there is a
 // second key, or a key has been used or has ended.
-func (p *keyPages) firstSteps(c *gin.Context, active []keys.KeyUsage) ([]templates.FirstStep, error) {
-	account := sessionFrom(c).AccountID
-	if len(active) > 1 || slices.ContainsFunc(active, func(key keys.KeyUsage) bool { return key.LastUsedAt != nil }) {
+func (p *keyPages) firstSteps(active []keys.KeyUsage, ended bool, hasAgent func() (bool, error)) ([]templates.FirstStep, error) {
+	if ended || len(active) > 1 || slices.ContainsFunc(active, func(key keys.KeyUsage) bool { return key.LastUsedAt != nil }) {
 		return nil, nil
 	}
-	ended, err := p.keys.Revoked(c.Request.Context(), account, value.Page{Limit: 1})
-	if err != nil || len(ended.Items) > 0 {
-		return nil, err
-	}
-	agents, err := p.agents.List(c.Request.Context(), account, value.Page{Limit: 1})
+	agent, err := hasAgent()
 	if err != nil {
 		return nil, err
 	}
 	steps := []templates.FirstStep{
-		{Name: "Create an agent", Text: "Your visitors talk to it.", URL: agentsPath, Done: len(agents.Items) > 0},
+		{Name: "Create an agent", Text: "Your visitors talk to it.", URL: agentsPath, Done: agent},
 		{Name: "Generate an API key", Text: "Your server authenticates with it.", URL: homePath + "#label", Done: len(active) > 0},
 		{Name: "Send the first request", Text: "Integrate has examples. This list notices the request.", URL: "/integrate"},
 	}

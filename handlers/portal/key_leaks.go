@@ -27,17 +27,19 @@ type dismissedLeaks struct {
 	Until time.Time // the latest revocation in the notice
 }
 
-// leaked returns the notice about the keys that were revoked as leaked.
-func (p *keyPages) leaked(c *gin.Context) (notice templates.LeakedKeys, err error) {
-	session, since := sessionFrom(c), p.Now().Add(-leakNotice)
+// leakedSince returns the time since which the notice names keys that were revoked as leaked.
+func (p *keyPages) leakedSince(c *gin.Context) time.Time {
+	since := p.Now().Add(-leakNotice)
 	var dismissed dismissedLeaks
-	if p.cookies.read(c, dismissedCookie, &dismissed) && dismissed.User == session.UserID && dismissed.Until.After(since) {
+	if p.cookies.read(c, dismissedCookie, &dismissed) && dismissed.User == sessionFrom(c).UserID && dismissed.Until.After(since) {
 		since = dismissed.Until
 	}
-	keys, err := p.leaks.List(c.Request.Context(), session.AccountID, since, noticedLeaks+1)
-	notice.More = len(keys) > noticedLeaks
-	notice.Keys = keys[:min(len(keys), noticedLeaks)]
-	return notice, err
+	return since
+}
+
+// leaked returns the notice about the keys that were revoked as leaked.
+func leaked(keys []keys.Key) templates.LeakedKeys {
+	return templates.LeakedKeys{More: len(keys) > noticedLeaks, Keys: keys[:min(len(keys), noticedLeaks)]}
 }
 
 // showLeaks shows the list, which has the notice.

@@ -60,11 +60,14 @@ func (p *keyPages) replyWith(c *gin.Context, status int, row templates.APIKeyRow
 
 // showChanges returns the list if it differs from the version that the client shows.
 func (p *keyPages) showChanges(c *gin.Context) error {
-	active, err := p.active(c)
+	read, err := p.read(c)
 	if err != nil {
 		return err
 	}
-	list, err := p.listOf(c, active)
+	list, err := p.listOf(c, read, func() (bool, error) {
+		agent, err := p.exampleAgent(c)
+		return agent != "", err
+	})
 	if err != nil {
 		return err
 	}
@@ -77,22 +80,25 @@ func (p *keyPages) showChanges(c *gin.Context) error {
 
 // page returns the page of keys in the order of the query string.
 func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm) (templates.APIKeysPage, error) {
-	active, err := p.active(c)
+	read, err := p.read(c)
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	form.Full = len(active) >= value.MaxActiveKeys
-	worth, err := p.worthALook(c, active)
+	form.Full = len(read.Active) >= value.MaxActiveKeys
+	worth, err := p.worthALook(c, read.Active)
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	list, err := p.listOf(c, active)
+	hasAgent := func() (bool, error) { return len(form.Restrictions.Agents) > 0, nil }
+	list, err := p.listOf(c, read, hasAgent)
 	return templates.APIKeysPage{Form: form, WorthALook: worth, List: list}, err
 }
 
-func (p *keyPages) listOf(c *gin.Context, keys []keys.KeyUsage) (templates.APIKeyList, error) {
-	order, show, active := keyOrderOf(c), keyShowOf(c), keys
-	keys = show.among(keys, p.Now())
+// listOf returns the list of an account's keys. It calls hasAgent if it shows the first steps of an
+// account.
+func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bool, error)) (templates.APIKeyList, error) {
+	order, show, active := keyOrderOf(c), keyShowOf(c), read.Active
+	keys := show.among(active, p.Now())
 	list := templates.APIKeyList{
 		Query: listQuery(order, show), Keys: make([]templates.APIKeyRow, len(keys)), Active: len(active),
 		Limit: value.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
@@ -113,10 +119,8 @@ func (p *keyPages) listOf(c *gin.Context, keys []keys.KeyUsage) (templates.APIKe
 		return list, err
 	}
 	var err error
-	if list.Steps, err = p.firstSteps(c, active); err != nil {
-		return list, err
-	}
-	if list.Leaked, err = p.leaked(c); err != nil {
+	list.Leaked = leaked(read.Leaked)
+	if list.Steps, err = p.firstSteps(active, read.Ended, hasAgent); err != nil {
 		return list, err
 	}
 	list.Version = versionOf([]any{list.Keys, list.Steps})

@@ -24,7 +24,6 @@ type keyPages struct {
 
 	keys     *keys.Keys
 	keyUsage *keys.Usage
-	leaks    *keys.Leaks
 	workload *keys.Workload
 	agents   *agents.Agents
 	calls    *calls.Calls
@@ -56,9 +55,9 @@ func (p *keyPages) find(c *gin.Context) (keys.Key, error) {
 // ended reports whether a key is revoked or has expired.
 func (p *keyPages) ended(key keys.Key) bool { return key.EndedAt(p.Now()) != nil }
 
-// active reads the account's active keys, newest first, and their usage.
-func (p *keyPages) active(c *gin.Context) ([]keys.KeyUsage, error) {
-	return p.keyUsage.OfActive(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
+// read reads what the list of keys shows.
+func (p *keyPages) read(c *gin.Context) (keys.KeyList, error) {
+	return p.keyUsage.OfList(c.Request.Context(), sessionFrom(c).AccountID, chartDays, p.leakedSince(c), noticedLeaks+1)
 }
 
 // rotations returns the rotation of each of these keys, newest first, that replaces another one of

@@ -84,7 +84,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	return &Portal{
 		site: s,
 		keys: keyPages{
-			site: s, keys: store.Keys, keyUsage: store.Usage, leaks: store.Leaks, workload: store.Workload,
+			site: s, keys: store.Keys, keyUsage: store.Usage, workload: store.Workload,
 			agents: store.Agents, calls: store.Calls, people: store.People, usage: usage,
 		},
 		agents:   agentPages{site: s, agents: store.Agents, calls: store.Calls},

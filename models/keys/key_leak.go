@@ -54,16 +54,6 @@ func (l *Leaks) Report(ctx context.Context, texts []LeakedText, reporter record.
 	return outcomes, nil
 }
 
-// List returns up to limit of the account's keys that were revoked as leaked after since, the
-// latest first.
-func (l *Leaks) List(ctx context.Context, accountID uuid.UUID, since time.Time, limit int) ([]Key, error) {
-	keys := []Key{}
-	err := l.keys.db.NewSelect().Model(&keys).Where("api_key.account_id = ?", accountID).
-		Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
-		OrderExpr("api_key.revoked_at DESC").Limit(int64(limit)).Scan(ctx)
-	return keys, value.Failed("list leaked API keys", err)
-}
-
 // find returns the keys, active or not, among the texts of a batch.
 func (l *Leaks) find(ctx context.Context, batch []LeakedText) (map[keyHash]Key, error) {
 	var hashes [][]byte

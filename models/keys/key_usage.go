@@ -3,6 +3,7 @@ package keys
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 )
@@ -74,6 +76,41 @@ func (u *Usage) OfActive(ctx context.Context, accountID uuid.UUID, span UsageSpa
 	return u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return u.keys.whereActive(q).Where("api_key.account_id = ?", accountID)
 	})
+}
+
+// KeyList is what the list of an account's keys shows.
+type KeyList struct {
+	Active []KeyUsage // the newest first
+	Leaked []Key      // were revoked as leaked, the latest first
+	Ended  bool       // any key of the account was revoked or has expired
+}
+
+// OfList returns an account's list of keys, with up to limit keys that were revoked as leaked after
+// since. One statement reads all of it.
+func (u *Usage) OfList(ctx context.Context, accountID uuid.UUID, span UsageSpan, since time.Time, limit int) (list KeyList, err error) {
+	now := u.keys.db.Now()
+	ids := func() *bun.SelectQuery {
+		return u.keys.db.NewSelect().Model((*Key)(nil)).Column("id").Where("api_key.account_id = ?", accountID)
+	}
+	leaked := ids().Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
+		OrderExpr("api_key.revoked_at DESC").Limit(int64(limit))
+	last := ids().Where(keyEnd+" <= ?", now).OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(1)
+	read, err := u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS leaked UNION ALL SELECT id FROM (?) AS ended)",
+			u.keys.whereActive(ids()), leaked, last)
+	})
+	for _, key := range read {
+		switch {
+		case key.EndedAt(now) == nil:
+			list.Active = append(list.Active, key)
+			continue
+		case key.Leak != record.Leak{} && key.RevokedAt != nil && key.RevokedAt.After(since):
+			list.Leaked = append(list.Leaked, key.Key)
+		}
+		list.Ended = true
+	}
+	slices.SortFunc(list.Leaked, func(a, b Key) int { return b.RevokedAt.Compare(*a.RevokedAt) })
+	return list, err
 }
 
 // Of returns the usage of each of these keys of the account, active or revoked, by id.

@@ -68,16 +68,12 @@ func (p *People) ListWithoutFactor(ctx context.Context, accountID uuid.UUID, pag
 	return value.Cut(users, page), value.Failed("list users without a second factor", err)
 }
 
-// CountWithoutFactor returns the number of those whom [People.ListWithoutFactor] returns.
-func (p *People) CountWithoutFactor(ctx context.Context, accountID uuid.UUID) (int, error) {
-	n, err := p.withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Count(ctx)
-	return int(n), value.Failed("count users without a second factor", err)
-}
-
-// LacksFactor reports whether [People.ListWithoutFactor] returns this user.
-func (p *People) LacksFactor(ctx context.Context, accountID, id uuid.UUID) (bool, error) {
-	lacks, err := p.withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).Where("u.id = ?", id).Exists(ctx)
-	return lacks, value.Failed("find user without a second factor", err)
+// CountWithoutFactor returns the number of those whom [People.ListWithoutFactor] returns, and
+// whether this user is one of them.
+func (p *People) CountWithoutFactor(ctx context.Context, accountID, id uuid.UUID) (n int, oneself bool, err error) {
+	err = p.withoutFactor(p.db.NewSelect().Model((*User)(nil)), accountID).
+		ColumnExpr("count(*), count(CASE WHEN u.id = ? THEN 1 END) > 0", id).Scan(ctx, &n, &oneself)
+	return n, oneself, value.Failed("count users without a second factor", err)
 }
 
 func (p *People) withoutFactor(q *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
