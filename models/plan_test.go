@@ -73,7 +73,6 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 			}
 		}
 		must(t, errOf(s.Keys.Active(ctx, c.ID)))
-		must(t, errOf(s.Usage.OfActive(ctx, c.ID, keys.Days(30))))
 		must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 50})))
 		must(t, errOf(s.Usage.OfList(ctx, c.ID, keys.Days(30), time.Now().Add(-value.Day), 4)))
 		page := modelstest.Value(s.Usage.Days(ctx, c.ID, keys.DayPage{Limit: 100}))(t)
@@ -326,7 +325,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Sessions.Peek(ctx, token)),
 		errOf(s.Usage.Of(ctx, c.ID, keys.Hours(24), key.ID)),
 		errOf(s.Usage.Of(ctx, c.ID, keys.Days(30), key.ID)),
-		errOf(s.Usage.OfActive(ctx, c.ID, keys.Days(30))),
+		errOf(s.Usage.OfList(ctx, c.ID, keys.Days(30), f.Clock.Now().Add(-value.Day), 4)),
 		errOf(s.Usage.Sources(ctx, c.ID, key.ID)),
 		errOf(s.Usage.OfAccount(ctx, c.ID, keys.Hours(24))),
 		errOf(s.Usage.OfAccount(ctx, c.ID, keys.Days(90))),

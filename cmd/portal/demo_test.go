@@ -101,7 +101,7 @@ func TestDemoSeed(t *testing.T) {
 		if len(ofAccount) != 12 || len(replacements) != 1 {
 			t.Errorf("want 12 active keys and one rotation, got %d and %d", len(ofAccount), len(replacements))
 		}
-		usage := modelstest.Value(store.Usage.OfActive(t.Context(), user.AccountID, keys.Days(30)))(t)
+		usage := modelstest.Value(store.Usage.OfList(t.Context(), user.AccountID, keys.Days(30), time.Now(), 1))(t).Active
 		oldest := usage[len(usage)-1].Requests
 		if busy := slices.DeleteFunc(slices.Clone(oldest), func(requests int64) bool { return requests == 0 }); len(busy) < 29 {
 			t.Errorf("the oldest key has requests on %d of 30 days", len(busy))

@@ -70,14 +70,6 @@ func (u *Usage) Add(key Key, from Source, at time.Time, requests, refusals int64
 	u.keys.usage.Count(key.AccountID, key.ID, from, at, requests, refusals)
 }
 
-// OfActive is [Keys.Active] with the usage of each key. One statement reads both, because the
-// list of keys shows both.
-func (u *Usage) OfActive(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
-	return u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return u.keys.whereActive(q).Where("api_key.account_id = ?", accountID)
-	})
-}
-
 // KeyList is what the list of an account's keys shows.
 type KeyList struct {
 	Active []KeyUsage // the newest first

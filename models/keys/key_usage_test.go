@@ -39,7 +39,7 @@ func TestUsageByDayOfActiveKeys(t *testing.T) {
 		modelstest.Refuse(t, f.Store, revokedSecret, 4)
 		daily := func(days int) map[uuid.UUID][]int64 {
 			t.Helper()
-			keys := modelstest.Value(f.Usage.OfActive(ctx, c.ID, keys.Days(days)))(t)
+			keys := modelstest.Value(f.Usage.OfList(ctx, c.ID, keys.Days(days), f.Clock.Now(), 1))(t).Active
 			requests, active := map[uuid.UUID][]int64{}, []uuid.UUID{}
 			for _, key := range keys {
 				active, requests[key.ID] = append(active, key.ID), key.Requests

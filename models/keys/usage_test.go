@@ -288,7 +288,7 @@ func TestLockedCountsDelayNoPage(t *testing.T) {
 	eventually(t, "a page is read while a flush waits for the lock", func() bool {
 		since := waiting()
 		ofAccount := modelstest.Value(f.Keys.Active(ctx, c.ID))(t)
-		report := modelstest.Value(f.Usage.OfActive(ctx, c.ID, keys.Days(1)))(t)
+		report := modelstest.Value(f.Usage.OfList(ctx, c.ID, keys.Days(1), f.Clock.Now(), 1))(t).Active
 		if len(ofAccount) != 2 || !ofAccount[1].LastUsedAt.Equal(f.Clock.Now()) || report[1].Requests[0] != 2 {
 			t.Errorf("keys %+v, usage %v", ofAccount, report)
 		}
