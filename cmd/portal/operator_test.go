@@ -438,7 +438,7 @@ func TestOperatorsCommandsExplainAWrongDatabase(t *testing.T) {
 	other := filepath.Join(dir, "other.db")
 	modelstest.Exec(t, "sqlite:"+other, "CREATE TABLE notes (text TEXT)")
 	empty := modelstest.EmptyPostgresURL(t)
-	name := regexp.MustCompile(`test_\d+`).FindString(empty)
+	name := regexp.MustCompile(`test_[0-9_]+`).FindString(empty)
 	for url, words := range map[string]string{
 		"sqlite:" + dir: dir + " is a directory",
 		"sqlite:" + filepath.Join(dir, "notes.txt"):         filepath.Join(dir, "notes.txt") + " is not a SQLite database",
