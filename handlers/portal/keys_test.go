@@ -222,8 +222,8 @@ func TestFullAccountIsRefused(t *testing.T) {
 				elements++
 			}
 		}
-		if elements > 2800 {
-			t.Errorf("the page with the most keys has %d elements, want at most 2,800", elements)
+		if elements > 3000 {
+			t.Errorf("the page with the most keys has %d elements, want at most 3,000", elements)
 		}
 		rotation := c.get(rotationOf(old)).is(http.StatusOK)
 		rotation.says("reached the limit of", "100 active keys")
