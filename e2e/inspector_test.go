@@ -25,8 +25,8 @@ func inspect(t *testing.T, b *pages.Tab) inspector {
 }
 
 // check checks the current state of the page, which failures call state, on a desktop in light
-// colors and on a phone in dark colors. Of axe-core's rules only some depend on either, so the other
-// ones are checked once.
+// colors and on a phone in dark colors. Of axe-core's rules only some depend on either, so the
+// other ones are checked once.
 func (i inspector) check(t *testing.T, state string) {
 	t.Helper()
 	for _, view := range []struct {
@@ -68,8 +68,8 @@ const columnOfContent = `() => {
 	return at ? at.left + " to " + at.right : null
 }`
 
-// checkWidths checks that the page fits in the smallest and in a wide window and on each side of the
-// breakpoints, and that tables and lists of steps contain all of their content.
+// checkWidths checks that the page fits in the smallest and in a wide window and on each side of
+// the breakpoints, and that tables and lists of steps contain all of their content.
 func (i inspector) checkWidths(t *testing.T, state string) {
 	t.Helper()
 	for _, width := range []int{320, 480, 481, 640, 641, 1023, 1024, 1280} {

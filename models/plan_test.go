@@ -381,9 +381,9 @@ func (f *fixture) scans(t *testing.T, statement string) []string {
 	for _, detail := range f.sqlitePlan(t, statement) {
 		table, isScan := strings.CutPrefix(detail, "SCAN ")
 		table, _, byIndex := strings.Cut(table, " USING ")
-		// The tables "seen", "part", "ended", "leaked", "_data" and "CONSTANT ROW" are in the
-		// statement itself. SQLite reads a page of all accounts in the order of the table,
-		// which has no other order.
+		// The tables "seen", "part", "ended", "leaked", "_data" and "CONSTANT ROW" are in
+		// the statement itself. SQLite reads a page of all accounts in the order of the
+		// table, which has no other order.
 		small := slices.Contains(append(smallTables, "seen", "part", "ended", "leaked", "_data", "r", "e", "o"), table) || strings.Contains(table, "CONSTANT ROW") || smallIndexes.MatchString(detail)
 		page := strings.Contains(statement, "LIMIT") && (byIndex || table == "account" || table == "accounts") ||
 			// Its rows were selected before.

@@ -270,8 +270,8 @@ func execute(set *template.Template, name string, data any) ([]byte, error) {
 }
 
 // Isolate returns a name for a sentence of plain text. A name with characters that are written from
-// right to left would otherwise change the order of the digits and the punctuation beside it. Markup
-// has the element bdi.
+// right to left would otherwise change the order of the digits and the punctuation beside it.
+// Markup has the element bdi.
 func Isolate(name string) string {
 	rightToLeft := func(r rune) bool {
 		properties, _ := bidi.LookupRune(r)

@@ -125,8 +125,8 @@ func (c UsageChart) setTime(bar *UsageBar, start time.Time, before int) {
 	}
 }
 
-// axisTop returns the value at the top of the axis: the next round, even number that is at least the
-// highest bar, such as 2,500 for 2,450.
+// axisTop returns the value at the top of the axis: the next round, even number that is at least
+// the highest bar, such as 2,500 for 2,450.
 func axisTop(requests, refusals []int64) int64 {
 	most := int64(1)
 	for i := range requests {

@@ -219,8 +219,8 @@ func (s settings) checkMail(ctx context.Context) []finding {
 	return []finding{found(gradeOK, subject, "%s answers, with %s, and %s", s.smtp.Address(), cmp.Or(version, "no TLS"), signedIn)}
 }
 
-// checkDatabase says whether the portal can use its database. It creates neither the SQLite file nor
-// the secret beside it.
+// checkDatabase says whether the portal can use its database. It creates neither the SQLite file
+// nor the secret beside it.
 func (s settings) checkDatabase(ctx context.Context) []finding {
 	const subject = "database"
 	name := database.Name(s.database.url)

@@ -26,8 +26,8 @@ import (
 // The functions in this file parse the values of settings, which are not empty. Their errors say
 // what to write instead. If a value may contain a secret, the error has no part of it.
 
-// shown returns a value for an error about it, after a space. A long one and a URL may have a secret,
-// so it returns "" for them.
+// shown returns a value for an error about it, after a space. A long one and a URL may have a
+// secret, so it returns "" for them.
 func shown(value string) string {
 	if len(value) > 24 || strings.Contains(value, "@") || strings.Contains(value, "://") {
 		return ""

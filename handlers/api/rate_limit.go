@@ -70,8 +70,8 @@ func (l *rateLimiter) giveBack(id uuid.UUID) {
 	}
 }
 
-// addressID returns the id of the bucket of the network of a client's address. All unknown addresses
-// share one.
+// addressID returns the id of the bucket of the network of a client's address. All unknown
+// addresses share one.
 func addressID(client middleware.Client) uuid.UUID {
 	hash := sha256.Sum256([]byte(usage.Network(client.Nearest()).String()))
 	return uuid.UUID(hash[:16])

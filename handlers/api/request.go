@@ -179,8 +179,8 @@ func (o *object) truth(name string) *bool {
 	return &truth
 }
 
-// parseTime parses a time (RFC 3339, which allows small letters too). In UTC its year must have four
-// digits: SQLite compares and returns no others.
+// parseTime parses a time (RFC 3339, which allows small letters too). In UTC its year must have
+// four digits: SQLite compares and returns no others.
 func parseTime(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, strings.ToUpper(text))
 	if err == nil && at.UTC().Year() > 9999 {

@@ -46,7 +46,8 @@ type Deps struct {
 	RateLimit middleware.RateLimit // of each API key and of each widget token; zero: none
 	// Opens the operator API; empty: every path under /operator is a 404.
 	OperatorToken string
-	// URL of the public keys of GitHub's secret scanning, whose reports revoke keys; empty: off.
+	// URL of the public keys of GitHub's secret scanning, whose reports revoke keys; empty:
+	// off.
 	GitHubKeysURL string
 
 	OperatorTokenPrevious string // accepted too

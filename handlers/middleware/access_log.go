@@ -14,10 +14,10 @@ import (
 )
 
 // AccessLog writes one line per request: method, route pattern, status, duration in nanoseconds,
-// request id, client address and the ids of the caller, but never path, query, headers or body. If a
-// handler has called c.Error, it has the cause too. For a 5xx, the line has level error. If the
-// client disconnects before the response, the status is 499. A request that is refused because there
-// are too many is a warning.
+// request id, client address and the ids of the caller, but never path, query, headers or body. If
+// a handler has called c.Error, it has the cause too. For a 5xx, the line has level error. If the
+// client disconnects before the response, the status is 499. A request that is refused because
+// there are too many is a warning.
 //
 // If the logger's handler is also an [io.Writer], each write to it must have the effect of a record
 // of level info whose line a [slog.JSONHandler] would have written. Then the usual line does not go

@@ -38,8 +38,8 @@ const (
 	httpBase = "http://portal.test"
 )
 
-// onSite runs a test against a portal on SQLite, in parallel with other tests. Queries are tested on
-// both databases with the store, and each page once on both with the handlers.
+// onSite runs a test against a portal on SQLite, in parallel with other tests. Queries are tested
+// on both databases with the store, and each page once on both with the handlers.
 func onSite(t *testing.T, run func(t *testing.T, s *site)) {
 	t.Helper()
 	onSiteWith(t, models.Options{}, run)

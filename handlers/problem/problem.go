@@ -163,8 +163,8 @@ func UnsupportedMediaType(want string) Problem {
 	}
 }
 
-// UnsupportedCoding returns a 415 for a body that is compressed. The caller sets the Accept-Encoding
-// header.
+// UnsupportedCoding returns a 415 for a body that is compressed. The caller sets the
+// Accept-Encoding header.
 func UnsupportedCoding() Problem {
 	return Problem{
 		Status: http.StatusUnsupportedMediaType, Code: CodeUnsupportedMediaType,

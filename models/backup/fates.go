@@ -62,7 +62,8 @@ var tables = []table{
 			"revocation_reason trust trust_pins",
 		renewed: []renewal{
 			{column: "trust_version", value: "NEW_VERSION", where: "trust IS NOT NULL"}, // ends the access tokens
-			// The mails about unused keys begin anew, so none is revoked within 14 days.
+			// The mails about unused keys begin anew, so none is revoked within 14
+			// days.
 			{column: "unused_policy", value: "-1"},
 			{column: "unused_check_at", value: "NULL"},
 			{column: "unused_since", value: "NULL"},

@@ -76,7 +76,8 @@ func TestLabels(t *testing.T) {
 			// And in a Hindi one.
 			"\u0915\u094d\u200d\u0937": "\u0915\u094d\u200d\u0937",
 			strings.Repeat("é", 100):   strings.Repeat("é", 100),
-			// Composed, as most keyboards write it, and decomposed, as macOS names files.
+			// Composed, as most keyboards write it, and decomposed, as macOS names
+			// files.
 			strings.Repeat("u\u0308", 100): strings.Repeat("ü", 100),
 			" " + strings.Repeat("👩", 100): strings.Repeat("👩", 100),
 		} {

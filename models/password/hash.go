@@ -37,8 +37,8 @@ func (h *Hasher) Absent() string {
 }
 
 // forms returns the texts whose hash a typed password may have. The first is the one that new
-// hashes have. Hashes of an older release are of what was typed at the time, so a second one follows
-// if accents can be written differently. The number does not depend on the user.
+// hashes have. Hashes of an older release are of what was typed at the time, so a second one
+// follows if accents can be written differently. The number does not depend on the user.
 func forms(typed string) []string {
 	composed, decomposed := norm.NFC.String(typed), norm.NFD.String(typed)
 	switch {

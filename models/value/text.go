@@ -22,8 +22,8 @@ import (
 const maxNameLength = 100
 
 // CleanName trims a label or name and composes its characters (NFC), so that a search finds it
-// whichever way its accents were typed. Unless the result has 1 to maxNameLength characters, and they
-// are readable, the error is an [*InvalidError], whose message names the field by title.
+// whichever way its accents were typed. Unless the result has 1 to maxNameLength characters, and
+// they are readable, the error is an [*InvalidError], whose message names the field by title.
 func CleanName(field, title, value string) (string, error) {
 	value = norm.NFC.String(strings.TrimSpace(value))
 	switch length := utf8.RuneCountInString(value); {

@@ -24,8 +24,8 @@ type Debian struct {
 	Log  *modelstest.LogBuffer
 }
 
-// StartDebian starts postfix or opensmtpd, which are on Linux alone. Postfix refuses clients that do
-// not introduce themselves by a full name.
+// StartDebian starts postfix or opensmtpd, which are on Linux alone. Postfix refuses clients that
+// do not introduce themselves by a full name.
 func StartDebian(t testing.TB, name string) *Debian {
 	t.Helper()
 	folder, err := subprocess.Above("bin/tools/" + name)

@@ -16,7 +16,8 @@ import (
 )
 
 func main() {
-	// A terminal sends an interrupt to the command too, whose tests need the server until they end.
+	// A terminal sends an interrupt to the command too, whose tests need the server until they
+	// end.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	if err := run(os.Args[1:]); err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
