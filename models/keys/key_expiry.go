@@ -23,11 +23,11 @@ const (
 )
 
 const (
-	// FirstWarning and LastWarning are how long before its end owners get mails about a key a
-	// key expires, unless its lifetime is not longer: the person who sets such an expiry knows
-	// it.
+	// FirstWarning is how long before a key expires owners get the first mail about it. If the
+	// lifetime of the key is not longer, there is no mail: the person who sets such an expiry
+	// knows it.
 	FirstWarning = 7 * value.Day
-	// LastWarning is the time of the second mail.
+	// LastWarning is how long before a key expires owners get the last mail about it.
 	LastWarning = value.Day
 	// WarningInterval is the time between two looks for keys that expire.
 	WarningInterval = time.Minute

@@ -229,7 +229,7 @@ func UnusedText(after time.Duration) string {
 
 // Revoke revokes keys that were not used for the lifetime that their account has chosen, and
 // queues the mails about that before. It looks at keys whose next look is due, so keys in use are
-// little work. Several instances can call RevokeUnused at the same time.
+// little work. Several instances can call Revoke at the same time.
 func (u *Unused) Revoke(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, WarningInterval)
 	defer cancel()

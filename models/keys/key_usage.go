@@ -209,7 +209,7 @@ func (u *Usage) readOnce(ctx context.Context, span UsageSpan, filter keyFilter, 
 	return keys, certain, nil
 }
 
-// eachCount calls visit with each count of a text of readUsage: three numbers between spaces.
+// eachCount calls visit with each count of a text of read: three numbers between spaces.
 func eachCount(text string, visit func(at time.Time, requests, refusals int64)) error {
 	var count [3]int64
 	fields := 0

@@ -46,7 +46,7 @@ func (f *Fixture) Invite(t *testing.T, c Customer, email string, role people.Rol
 	return invitation, token
 }
 
-// Accept returns the error of an attempt to Accept an invitation.
+// Accept returns the error of an attempt to accept an invitation.
 func Accept(ctx context.Context, s *models.Store, token, password string) error {
 	return ErrOf(s.Invitations.Accept(ctx, token, password, Browser))
 }
@@ -113,7 +113,7 @@ func (a App) Code(t *testing.T, after time.Duration) string {
 	return Value(totp.GenerateCode(a.Secret, a.Fixture.Clock.Now().Add(after)))(t)
 }
 
-// TwoSteps turns two-step verification on for a Customer, and returns the app, whose next code is
+// TwoSteps turns two-step verification on for a customer, and returns the app, whose next code is
 // unused.
 func (f *Fixture) TwoSteps(t *testing.T, c Customer) (a App, recovery []string) {
 	t.Helper()

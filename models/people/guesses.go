@@ -18,7 +18,7 @@ import (
 )
 
 // An email, network address, device or session may have Options.SignInLimit wrong passwords within
-// signInWindow, and an email twice as many in the devices and sessions of its user. Further ones
+// SignInWindow, and an email twice as many in the devices and sessions of its user. Further ones
 // are refused unchecked.
 const (
 	SignInWindow       = time.Minute
@@ -28,7 +28,7 @@ const (
 // guesses limits and records wrong passwords, codes and invitations.
 type guesses struct {
 	db         *db.DB
-	limit      int // wrong passwords of a subject within signInWindow
+	limit      int // wrong passwords of a subject within SignInWindow
 	refused    refusals
 	background *sync.WaitGroup
 }

@@ -112,7 +112,7 @@ type ActivityReport struct {
 
 const (
 	// ActivityHeldBack is how old an activity is before a report has it. Ids sort by time, but
-	// clocks differ by up to maxClockSkew, and a transaction lasts up to 10 s until others see
+	// clocks differ by up to MaxClockSkew, and a transaction lasts up to 10 s until others see
 	// its activities. All activities below the newest one of a report are therefore in it: none
 	// appears behind a reader's back.
 	ActivityHeldBack = 30 * time.Second

@@ -35,7 +35,7 @@ var consequences = map[Action]consequence{
 	ActionKeyRestricted: {group: GroupKeys, endsCalls: true},
 	ActionKeyTrusted:    {group: GroupKeys},
 	ActionKeyRevoked:    {group: GroupKeys, endsCalls: true, mail: ownersUnlessUser},
-	// Keys.revokeLeaked queues a mail for all keys of some minutes.
+	// Package keys queues a mail for all keys that leaked in some minutes.
 	ActionKeyLeaked: {group: GroupKeys, endsCalls: true},
 	// Outbox.WarnOfExpiry queues the mails.
 	ActionKeyExpiring:  {group: GroupKeys},
@@ -160,7 +160,7 @@ func Add(ctx context.Context, tx db.Tx, actor Actor, activity Activity) error {
 // RepeatPeriod is how long one activity counts the wrong passwords or codes of a user.
 const RepeatPeriod = 10 * time.Minute
 
-// repeatable are the actions whose repeats are only counted, and endingActions those that end
+// repeatable are the actions whose repeats are only counted, and EndingActions those that end
 // calls.
 var (
 	repeatable    = actionsWith(func(c consequence) bool { return c.repeats })

@@ -13,7 +13,7 @@ const (
 // Mask returns an API key as lists show it, such as "nas_...x7Qz".
 func Mask(lastFour string) string { return KeyPrefix + "..." + lastFour }
 
-// MaskIfKnown is mask, or "" for a key that is not known.
+// MaskIfKnown is Mask, or "" for a key that is not known.
 func MaskIfKnown(lastFour string) string {
 	if lastFour == "" {
 		return ""

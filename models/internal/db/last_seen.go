@@ -54,7 +54,7 @@ const (
 	maxResting = MaxSeen / 2
 
 	// seenBatch is how many entries one statement writes. That takes a fraction of
-	// seenTimeout, its time limit.
+	// SeenTimeout, its time limit.
 	seenBatch = 1000
 	// SeenTimeout limits the flush.
 	SeenTimeout = 10 * time.Second
@@ -70,7 +70,7 @@ type LastSeen struct {
 	Address string
 }
 
-// NewLastSeenBuffer returns an empty buffer.
+// NewLastSeenBuffer returns an empty buffer, whose entries rest for this time; 0: not at all.
 func NewLastSeenBuffer(rest time.Duration) *LastSeenBuffer {
 	return &LastSeenBuffer{rest: rest, pending: map[SeenID]LastSeen{}, resting: map[SeenID]restingSeen{}, owners: map[uuid.UUID]int{}}
 }

@@ -119,7 +119,7 @@ func (db *DB) UnixTime(column string) schema.QueryWithArgs {
 	return bun.SafeQuery("unixepoch(?)", bun.Ident(column))
 }
 
-// UnixTimeUp is unixTime rounded up, so that nothing since then has more seconds.
+// UnixTimeUp is UnixTime rounded up, so that nothing since then has more seconds.
 func (db *DB) UnixTimeUp(column string) schema.QueryWithArgs {
 	if IsPostgres(db) {
 		return bun.SafeQuery("CAST(ceil(date_part('epoch', ?)) AS bigint)", bun.Ident(column))
