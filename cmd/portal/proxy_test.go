@@ -74,7 +74,7 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 	}
 
 	var clients sync.WaitGroup
-	var stop, crashed atomic.Bool
+	var stop, failing atomic.Bool
 	var posting sync.RWMutex
 	var mu sync.Mutex
 	statuses := map[string]int{}
@@ -96,9 +96,13 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 						posting.RUnlock()
 					}
 					// No proxy can repeat a response that has begun.
-					if text != io.ErrUnexpectedEOF.Error() || !crashed.Load() {
+					if text != io.ErrUnexpectedEOF.Error() || !failing.Load() {
+						result := fmt.Sprint(proxy.name, " ", got.StatusCode)
+						if got.StatusCode != http.StatusOK {
+							result += " " + text
+						}
 						mu.Lock()
-						statuses[fmt.Sprint(proxy.name, " ", got.StatusCode)]++
+						statuses[result]++
 						mu.Unlock()
 					}
 					ended.Add(1)
@@ -123,6 +127,7 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 		defer mu.Unlock()
 		return statuses[proxy.name+" 200"]
 	}
+	failing.Store(true)
 	instances[0].signal(t, syscall.SIGSTOP)
 	before := map[string]int{}
 	for _, proxy := range proxies {
@@ -140,7 +145,6 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 	// A crash gives the proxies no warning. Requests that the instance has begun to process may
 	// fail, unless they only read and their response has not begun.
 	posting.Lock()
-	crashed.Store(true)
 	instances[0].Kill()
 	time.Sleep(time.Second)
 	stop.Store(true)
