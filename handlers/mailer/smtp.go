@@ -238,11 +238,11 @@ func refusedAt(stage string, cause error) error {
 // connect opens a connection and signs in.
 func (s Server) connect(ctx context.Context, name string) (*smtp.Client, error) {
 	t := s.target()
-	client, err := t.dial(ctx, name)
+	client, offer, err := t.dial(ctx, name)
 	if err != nil || t.user == "" {
 		return client, err
 	}
-	left, err := s.offered(client)
+	left, err := s.offered(offer)
 	var refused refusals
 	first := true // on this connection
 	for err == nil && len(left) > 0 {
@@ -259,7 +259,7 @@ func (s Server) connect(ctx context.Context, name string) (*smtp.Client, error) 
 		case !first:
 			// The server allows a single command AUTH on a connection.
 			_ = client.Close()
-			if client, err = t.dial(ctx, name); err != nil {
+			if client, _, err = t.dial(ctx, name); err != nil {
 				return nil, err
 			}
 			first = true
@@ -272,48 +272,73 @@ func (s Server) connect(ctx context.Context, name string) (*smtp.Client, error) 
 	return nil, err
 }
 
-// dial opens a connection with TLS, as the encryption requires. Without a name it introduces itself
-// by its address.
-func (t target) dial(ctx context.Context, name string) (*smtp.Client, error) {
+// dial opens a connection with TLS, as the encryption requires, and returns the mechanisms that the
+// server offers. Without a name it introduces itself by its address.
+func (t target) dial(ctx context.Context, name string) (client *smtp.Client, offer string, err error) {
 	dialer := net.Dialer{Timeout: stepTimeout}
 	connection, err := dialer.DialContext(ctx, "tcp", t.address)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := connection.SetDeadline(time.Now().Add(stepTimeout)); err != nil {
 		_ = connection.Close()
-		return nil, err
+		return nil, "", err
 	}
 	name = cmp.Or(name, addressLiteral(connection.LocalAddr()))
 	config := &tls.Config{ServerName: t.host, MinVersion: tls.VersionTLS12}
 	if t.encryption == fromStart {
 		connection = tls.Client(connection, config)
 	}
-	client, err := smtp.NewClient(connection, t.host) // closes the connection after an error
+	client, err = smtp.NewClient(connection, t.host) // closes the connection after an error
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err = client.Hello(name); err == nil {
-		err = t.startTLS(client, config)
+		err = t.startTLS(client, name, config)
+	}
+	if err == nil && t.user != "" {
+		_, offer, err = extension(client, name, "AUTH")
 	}
 	if err != nil {
 		_ = client.Close()
-		return nil, err
+		return nil, "", err
 	}
-	return client, nil
+	return client, offer, nil
 }
 
 // startTLS begins TLS on a connection without it, unless the encryption says otherwise.
-func (t target) startTLS(client *smtp.Client, config *tls.Config) error {
-	offered, _ := client.Extension("STARTTLS")
+func (t target) startTLS(client *smtp.Client, name string, config *tls.Config) error {
+	if t.encryption == fromStart || t.encryption == never {
+		return nil
+	}
+	offered, _, err := extension(client, name, "STARTTLS")
 	switch {
-	case t.encryption == startTLS && !offered:
-		return errors.New("the SMTP server does not offer STARTTLS")
-	case t.encryption == startTLS, t.encryption == startTLSIfOffered && offered:
+	case err != nil:
+		return err
+	case offered:
 		return client.StartTLS(config)
+	case t.encryption == startTLS:
+		return errors.New("the SMTP server does not offer STARTTLS")
 	default:
 		return nil
 	}
+}
+
+// extension reports whether the server offers an extension, and with which parameters. The client
+// finds neither keywords in small letters nor AUTH=, the form of old servers. So if it finds none,
+// extension asks the server once more.
+func extension(client *smtp.Client, name, keyword string) (offered bool, parameters string, err error) {
+	if offered, parameters = client.Extension(keyword); offered {
+		return true, parameters, nil
+	}
+	_, response, err := command(client, "EHLO "+name)
+	for line := range strings.Lines(response) {
+		word, rest, _ := strings.Cut(strings.Replace(strings.TrimSpace(line), "=", " ", 1), " ")
+		if strings.EqualFold(word, keyword) {
+			return true, rest, err
+		}
+	}
+	return false, "", err
 }
 
 // mechanisms are the ways to sign in, in order. Both send the password itself, under TLS or to this
@@ -321,9 +346,9 @@ func (t target) startTLS(client *smtp.Client, config *tls.Config) error {
 // check them.
 var mechanisms = []string{"PLAIN", "LOGIN"}
 
-// offered returns the mechanisms that the server offers, first the one that it has accepted last.
-func (s Server) offered(client *smtp.Client) ([]string, error) {
-	_, offer := client.Extension("AUTH")
+// offered returns the mechanisms of a server's offer that the portal can use, first the one that
+// the server has accepted last.
+func (s Server) offered(offer string) ([]string, error) {
 	last := int(s.accepted.Load())
 	var offered []string
 	for i := range mechanisms {

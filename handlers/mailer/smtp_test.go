@@ -202,7 +202,8 @@ func TestMechanismsAreTriedInOrder(t *testing.T) {
 	}{
 		{name: "hashed passwords", offered: "CRAM-MD5 DIGEST-MD5 PLAIN LOGIN", accepted: "PLAIN LOGIN", tried: []string{"PLAIN", "PLAIN"}},
 		{name: "NTLM", offered: "GSSAPI NTLM LOGIN", accepted: "LOGIN", tried: []string{"LOGIN", "LOGIN"}},
-		{name: "small letters", offered: "login", accepted: "LOGIN", tried: []string{"LOGIN", "LOGIN"}},
+		{name: "small letters", offered: "LOGIN", accepted: "LOGIN", arguments: []string{"--small"}, tried: []string{"LOGIN", "LOGIN"}},
+		{name: "as before RFC 2554", offered: "PLAIN", accepted: "PLAIN", arguments: []string{"--announce", "AUTH="}, tried: []string{"PLAIN", "PLAIN"}},
 		{name: "PLAIN is refused", offered: "LOGIN PLAIN", accepted: "LOGIN", tried: []string{"PLAIN", "LOGIN", "LOGIN"}},
 		{
 			name: "a refusal ends the connection", offered: "LOGIN PLAIN", accepted: "LOGIN", arguments: []string{"--hang-up"},

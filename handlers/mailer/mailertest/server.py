@@ -24,6 +24,8 @@ parser.add_argument("--password")
 parser.add_argument("--certificate")
 parser.add_argument("--smtps", action="store_true")
 parser.add_argument("--offer", default="LOGIN PLAIN", help="mechanisms in the response to EHLO")
+parser.add_argument("--announce", default="AUTH ", help="what comes before the mechanisms")
+parser.add_argument("--small", action="store_true", help="write the response to EHLO in small letters")
 parser.add_argument("--accept", default="LOGIN PLAIN", help="mechanisms that take the password")
 parser.add_argument("--hang-up", action="store_true", help="end the connection at a second command AUTH")
 arguments = parser.parse_args()
@@ -38,7 +40,9 @@ def response(stage, address):
 class Handler:
     async def handle_EHLO(self, server, session, envelope, hostname, responses):
         session.host_name = hostname
-        return ["250-AUTH " + arguments.offer if "AUTH" in line else line for line in responses]
+        offer = "250-" + arguments.announce + arguments.offer
+        lines = [offer if "AUTH" in line else line for line in responses]
+        return [line.lower() for line in lines] if arguments.small else lines
 
     async def handle_AUTH(self, server, session, envelope, args):
         if arguments.hang_up and getattr(session, "refused", False):
