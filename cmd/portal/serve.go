@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,6 +157,7 @@ func (s settings) doubts() []string {
 	for i, line := range all {
 		all[i] = line + "; no traces are sent"
 	}
+	all = append(all, s.certificateDoubts()...)
 	if s.signInLimit != defaultSignInLimit {
 		all = append(all, fmt.Sprintf("PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords with a limit of %d; set it only in tests", s.signInLimit))
 	}
@@ -181,6 +183,28 @@ func (s settings) doubts() []string {
 		all = append(all, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
 	}
 	return all
+}
+
+// certificateDoubts names the variables of certificates without effect: those for traces, because
+// the portal uses no client of OpenTelemetry, and those of files that Go cannot open and leaves out.
+func (s settings) certificateDoubts() (doubts []string) {
+	for _, suffix := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
+		for _, name := range []string{"OTEL_EXPORTER_OTLP_" + suffix, "OTEL_EXPORTER_OTLP_TRACES_" + suffix} {
+			if s.spans != nil && os.Getenv(name) != "" {
+				doubts = append(doubts, name+" is not used; name the certificates of your own authority in SSL_CERT_FILE")
+			}
+		}
+	}
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		for _, path := range filepath.SplitList(os.Getenv(name)) {
+			file, err := os.Open(path) //nolint:gosec // the operator names the file
+			if err != nil {
+				doubts = append(doubts, fmt.Sprintf("%s: %s; correct the path, or let the user of the portal read it", name, err))
+			}
+			_ = file.Close()
+		}
+	}
+	return doubts
 }
 
 // keyring returns the keyring of the secrets. With SQLite and without PORTAL_SECRET, the secret is
