@@ -1,11 +1,9 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"portal/models/modelstest"
@@ -40,37 +38,4 @@ func TestArchitectureNamesFilesThatExistAndEveryPackage(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestSecurityNamesTestsThatExist(t *testing.T) {
-	t.Parallel()
-	tests := declaredTests(t, "../..")
-	for _, name := range regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`).FindAllString(readFile(t, "../../SECURITY.md"), -1) {
-		if !tests[name] {
-			t.Errorf("there is no %s", name)
-		}
-	}
-}
-
-// declaredTests returns the names of all tests under root.
-func declaredTests(t *testing.T, root string) map[string]bool {
-	t.Helper()
-	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	names := map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		// For a link, SkipDir would skip the rest of its directory.
-		if entry != nil && entry.IsDir() && entry.Name() == "node_modules" {
-			return fs.SkipDir
-		}
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		for _, found := range declaration.FindAllStringSubmatch(string(content), -1) {
-			names[found[1]] = true
-		}
-		return err
-	})
-	modelstest.Must(t, err)
-	return names
 }
