@@ -27,8 +27,8 @@ func TestFirstFileDoesNotChange(t *testing.T) {
 	}
 }
 
-// The reports of a database with the first schema keep the days that it has.
-func TestDaysOfKeysAreNotedInAnOlderDatabase(t *testing.T) {
+// A database with the first schema keeps the days of its reports, and the warnings about its keys.
+func TestFactsAboutKeysMoveInAnOlderDatabase(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{
 		"sqlite": "sqlite:" + t.TempDir() + "/portal.db", "postgres": modelstest.EmptyPostgresURL(t),
@@ -54,11 +54,20 @@ func TestDaysOfKeysAreNotedInAnOlderDatabase(t *testing.T) {
 		modelstest.Exec(t, url, "INSERT INTO api_key_daily_usage (api_key_id, day, requests, refusals) VALUES ('"+busy+"', '2026-11-21 00:00:00+00:00', 1, 0)")
 		modelstest.Exec(t, url, "INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES ('"+called+"', '2026-11-22 00:00:00+00:00', 1, 60), ('"+
 			account+"', '2026-11-22 00:00:00+00:00', 1, 60)")
+		modelstest.Exec(t, url, "UPDATE api_keys SET unused_policy = 5, unused_check_at = '2026-11-12 00:00:00+00:00', unused_since = '2026-11-01 10:00:00.123456+00:00', "+
+			"unused_warned_at = '2026-11-13 00:00:00+00:00', unused_warnings = CASE WHEN id = '"+busy+"' THEN 2 ELSE 1 END, unused_mailed = 1 WHERE id IN ('"+used+"', '"+busy+"')")
+		modelstest.Exec(t, url, "UPDATE api_keys SET revoked_at = '2026-11-20 00:00:00+00:00' WHERE id = '"+called+"'")
 		db := modelstest.Value(database.Open(url, database.Timeout))(t)
 		modelstest.Must(t, db.Migrate(t.Context(), slog.New(slog.DiscardHandler), time.Minute))
 		modelstest.Must(t, db.Close())
+		migrated := modelstest.OpenDatabase(t, url)
+		var ends []time.Time
+		modelstest.Must(t, migrated.NewSelect().Table("key_warnings").Column("ends_at").Where("policy = 5 AND mailed = 1").OrderExpr("api_key_id").Scan(t.Context(), &ends))
+		if len(ends) != 2 || ends[0].UTC().Format(time.DateTime) != "2026-11-15 10:00:00" || ends[1].UTC().Format(time.DateTime) != "2026-11-16 00:00:00" {
+			t.Errorf("%s: the warnings end at %v", name, ends)
+		}
 		var days []time.Time
-		modelstest.Must(t, modelstest.OpenDatabase(t, url).NewSelect().Table("api_key_days").Column("day").
+		modelstest.Must(t, migrated.NewSelect().Table("api_key_days").Column("day").
 			Where("account_id = ?", account).OrderExpr("day, api_key_id").Scan(t.Context(), &days))
 		for i, want := range []string{"2026-11-20", "2026-11-21", "2026-11-22"} {
 			if len(days) != 3 || days[i].UTC().Format("2006-01-02 15:04:05") != want+" 00:00:00" {

@@ -592,8 +592,8 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		id := d.workload(t, trusted("main")).ID
 		long := time.Now().Add(-100 * value.Day)
 		must(t, d.Unused.SetLifetime(t.Context(), d.account.ID, 30*value.Day, record.Operator()))
-		d.exec(t, `UPDATE api_keys SET created_at = ?0, unused_policy = 0, unused_check_at = ?0, unused_since = ?0, unused_warned_at = ?0,
-			unused_warnings = 2, unused_mailed = 2 WHERE id = ?1`, long, id)
+		d.exec(t, "UPDATE api_keys SET created_at = ? WHERE id = ?", long, id)
+		d.exec(t, "UPDATE key_warnings SET policy = 0, check_at = ?0, since = ?0, ends_at = ?0, warnings = 2, mailed = 2 WHERE api_key_id = ?1", long, id)
 		use := func(at time.Time) {
 			d.exec(t, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES (?, ?) ON CONFLICT (api_key_id) DO UPDATE SET used_at = excluded.used_at", id, at)
 		}

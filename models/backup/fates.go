@@ -57,19 +57,12 @@ var tables = []table{
 	{name: "agents", key: "id", restored: "id account_id name created_at", current: "paused_at"},
 	{
 		name: "api_keys", key: "id", stated: "revoked_at",
-		restored: "id account_id label key_hash last_four access form_id replaces_id created_by created_at note credential",
+		restored: "id account_id label key_hash last_four access form_id replaces_id created_by created_at note credential " +
+			"unused_policy unused_check_at unused_since unused_warned_at unused_warnings unused_mailed",
 		current: "leak_reporter leak_url expires_at lifetime expiry_warned_at expiry_recorded agents networks limits " +
 			"revocation_reason trust trust_pins",
 		renewed: []renewal{
 			{column: "trust_version", value: "NEW_VERSION", where: "trust IS NOT NULL"}, // ends the access tokens
-			// The mails about unused keys begin anew, so none is revoked within 14
-			// days.
-			{column: "unused_policy", value: "-1"},
-			{column: "unused_check_at", value: "NULL"},
-			{column: "unused_since", value: "NULL"},
-			{column: "unused_warned_at", value: "NULL"},
-			{column: "unused_warnings", value: "0"},
-			{column: "unused_mailed", value: "0"},
 		},
 	},
 	{name: "exchanges", restored: "id api_key_id at reason address"},
@@ -156,6 +149,11 @@ var tables = []table{
 	{name: "secret_check", rows: ofBoth, key: "only_row", restored: "only_row", current: "current previous"},
 	{name: "last_start", rows: ofBoth, key: "only_row", restored: "only_row", current: "passwords_off"},
 	{name: "api_key_days", rows: ofBoth, key: "account_id day api_key_id", referring: ofAKey, restored: "account_id day api_key_id"},
+	// The mails about unused keys begin anew, so none is revoked within 14 days.
+	{
+		name: "key_warnings", restored: "api_key_id check_at since ends_at warning_id warnings mailed",
+		renewed: []renewal{{column: "policy", value: "-1"}},
+	},
 	{name: "applied_migrations", restored: "file"},
 }
 

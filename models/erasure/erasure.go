@@ -68,6 +68,7 @@ var columns = map[string]map[fate]string{
 	"api_key_sources":      {kept: "api_key_id day requests first_seen last_seen", ofOthers: "address client"},
 	"api_key_refusals":     {kept: "api_key_id id at reason route request_id", ofOthers: "address client"},
 	"api_key_agents":       {kept: "api_key_id agent_id used_at"},
+	"key_warnings":         {kept: "api_key_id policy check_at since ends_at warning_id warnings mailed"},
 	"sessions": {
 		kept:    "id user_id token_hash created_at last_seen_at expires_at authenticated_at",
 		deleted: "first_address last_address user_agent",

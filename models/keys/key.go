@@ -57,7 +57,7 @@ type Key struct {
 	// unknown, for an expired key, and except in a list of [Keys.Revoked].
 	RevokedBy string `bun:",scanonly"`
 	// UnusedEnd is when the key is revoked unless it is used before. It is only set in a mail.
-	UnusedEnd *time.Time `bun:"-"`
+	UnusedEnd *time.Time `bun:",scanonly"`
 	// LastUsedAt is the time of the latest authenticated API request; nil if there was none.
 	LastUsedAt *time.Time `bun:",scanonly"`
 }

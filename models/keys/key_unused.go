@@ -31,133 +31,103 @@ const (
 // unusedLifetimes are the choices of an account.
 var unusedLifetimes = []time.Duration{30 * value.Day, 90 * value.Day, 180 * value.Day, 365 * value.Day}
 
-// UnusedKey is a key and what is known about its revocation for lack of use.
-type UnusedKey struct {
-	bun.BaseModel `bun:"table:api_keys,alias:api_key"`
+// keyWarning is what is known about the revocation of a key for lack of use.
+type keyWarning struct {
+	bun.BaseModel `bun:"table:key_warnings,alias:warning"`
 
-	ID        uuid.UUID `bun:",pk"`
-	AccountID uuid.UUID
-	CreatedAt time.Time
-	RevokedAt *time.Time
-	ExpiresAt *time.Time
+	KeyID uuid.UUID `bun:"api_key_id,pk"`
+	// Policy is [Options.UnusedLifetime] at the last look; negative: the next look starts anew.
+	Policy    time.Duration
+	CheckAt   *time.Time // the time of the next look; nil: never
+	Since     *time.Time // the start of the 14 days before the revocation; nil: not yet
+	EndsAt    *time.Time // when these end
+	WarningID *uuid.UUID // of the last mails; nil: none
+	Warnings  int        // the number of times that mails were queued
+	Mailed    int        // those of them that somebody got
 
-	// UnusedPolicy is [Options.KeyUnusedLifetime] at the last look; negative: the next look
-	// starts anew.
-	UnusedPolicy   time.Duration
-	UnusedCheckAt  *time.Time // the time of the next look; nil: never
-	UnusedSince    *time.Time // the start of the 14 days before the revocation; nil: not yet
-	UnusedWarnedAt *time.Time // when the last mails were queued
-	UnusedWarnings int        // the number of times that mails were queued
-	UnusedMailed   int        // those of them that somebody got
-
+	AccountID  uuid.UUID  `bun:",scanonly"`
+	CreatedAt  time.Time  `bun:",scanonly"`
+	RevokedAt  *time.Time `bun:",scanonly"`
+	ExpiresAt  *time.Time `bun:",scanonly"`
 	LastUsedAt *time.Time `bun:",scanonly"`
 }
 
-// unusedState are the columns of the state.
-var unusedState = []string{"unused_policy", "unused_check_at", "unused_since", "unused_warned_at", "unused_warnings", "unused_mailed"}
+// warningState are the columns of the state.
+var warningState = []string{"policy", "check_at", "since", "ends_at", "warning_id", "warnings", "mailed"}
 
 // unusedStep is what is due for an unused key.
 type unusedStep int
 
 const (
 	unusedWait unusedStep = iota
-	unusedMail
+	unusedWarn
 	unusedRevoke
+	unusedEnded // the key is not active any more
 )
 
 // reset starts anew.
-func (u *UnusedKey) reset() {
-	u.UnusedSince, u.UnusedWarnedAt, u.UnusedWarnings, u.UnusedMailed = nil, nil, 0, 0
+func (w *keyWarning) reset() {
+	w.Since, w.EndsAt, w.WarningID, w.Warnings, w.Mailed = nil, nil, nil, 0, 0
 }
 
 // postpone sets the next look.
-func (u *UnusedKey) postpone(now time.Time, by time.Duration) {
+func (w *keyWarning) postpone(now time.Time, by time.Duration) {
 	check := now.Add(by)
-	u.UnusedCheckAt = &check
+	w.CheckAt = &check
 }
 
-// look is next, but while mails about the key wait in the outbox, the key waits too.
-func (u *UnusedKey) look(now time.Time, lifetime time.Duration, mail, waiting bool) unusedStep {
-	if waiting && u.UnusedMailed < u.UnusedWarnings {
-		u.postpone(now, unusedMargin)
-		return unusedWait
-	}
-	return u.next(now, lifetime, mail)
-}
-
-// next returns what is due now, and sets the state after that and the time of the next look. A key
-// is revoked after lifetime without a use; 0: never.
-func (u *UnusedKey) next(now time.Time, lifetime time.Duration, mail bool) unusedStep {
-	if lifetime == 0 || u.RevokedAt != nil || u.ExpiresAt != nil && !now.Before(*u.ExpiresAt) {
-		u.reset()
-		u.UnusedCheckAt = nil
-		return unusedWait
-	}
-	used := u.CreatedAt
-	if u.LastUsedAt != nil && u.LastUsedAt.After(used) {
-		used = *u.LastUsedAt
+// next returns what is due now, and sets the time of the next look. A key is revoked after lifetime
+// without a use; 0: never.
+func (w *keyWarning) next(now time.Time, lifetime time.Duration, mail bool) unusedStep {
+	used := w.CreatedAt
+	if w.LastUsedAt != nil {
+		used = db.Later(used, *w.LastUsedAt)
 	}
 	if mail { // what nobody got is sent again
-		u.UnusedWarnings = min(u.UnusedWarnings, u.UnusedMailed)
+		w.Warnings = min(w.Warnings, w.Mailed)
 	}
-	if since := u.UnusedSince; since != nil && (used.After(*since) || mail && u.UnusedWarnings == 0) {
-		u.reset()
+	// With a short lifetime, no mail is about a key that is used every day.
+	due, step := db.Later(used.Add(lifetime-firstUnusedMail), used.Add(value.Day)), unusedWarn
+	if lifetime == 0 || now.Before(due) || w.Since != nil && used.After(*w.Since) || mail && w.Warnings == 0 {
+		w.reset()
 	}
-	end := used.Add(lifetime)
-	if u.UnusedSince == nil {
-		// With a short lifetime, no mail is about a key that is used every day.
-		if begin := latest(end.Add(-firstUnusedMail), used.Add(value.Day)); now.Before(begin) {
-			u.UnusedCheckAt = &begin
-			return unusedWait
-		}
-		u.UnusedSince = &now
-		if mail {
-			return u.mail(now, end)
-		}
-	}
-	if mail && u.UnusedWarnings == 1 {
-		due := latest(end.Add(-lastUnusedMail), u.UnusedSince.Add(firstUnusedMail-lastUnusedMail))
-		if now.Before(due) {
-			u.UnusedCheckAt = &due
-			return unusedWait
-		}
-		return u.mail(now, end)
-	}
-	revocation := u.revocation(end).Add(unusedMargin)
-	if now.Before(revocation) {
-		u.UnusedCheckAt = &revocation
+	if lifetime == 0 {
+		w.CheckAt = nil
 		return unusedWait
 	}
-	u.postpone(now, unusedMargin)
-	return unusedRevoke
+	if w.Since != nil {
+		due, step = w.following(mail)
+	}
+	if now.Before(due) {
+		w.CheckAt = &due
+		return unusedWait
+	}
+	w.postpone(now, unusedMargin)
+	return step
 }
 
-func (u *UnusedKey) mail(now, end time.Time) unusedStep {
-	u.UnusedWarnedAt = &now
-	u.UnusedWarnings++
-	check := u.revocation(end).Add(unusedMargin)
-	if u.UnusedWarnings == 1 {
-		check = latest(end.Add(-lastUnusedMail), u.UnusedSince.Add(firstUnusedMail-lastUnusedMail))
+// following returns when the 14 days go on, and with what.
+func (w *keyWarning) following(mail bool) (time.Time, unusedStep) {
+	if mail && w.Warnings == 1 {
+		return w.EndsAt.Add(-lastUnusedMail), unusedWarn
 	}
-	u.UnusedCheckAt = &check
-	return unusedMail
+	return w.EndsAt.Add(unusedMargin), unusedRevoke
 }
 
-// revocation returns when the key is revoked at the earliest, if its time without a use ends at
-// end.
-func (u *UnusedKey) revocation(end time.Time) time.Time {
-	at := latest(end, u.UnusedSince.Add(firstUnusedMail))
-	if u.UnusedWarnings == 2 {
-		at = latest(at, u.UnusedWarnedAt.Add(lastUnusedMail))
+// warn begins the 14 days before the revocation, or else the last 3 of them. The id is that of the
+// mails about it; nil: there are none.
+func (w *keyWarning) warn(now time.Time, id *uuid.UUID) {
+	left := lastUnusedMail
+	if w.Since == nil {
+		w.Since, left = &now, firstUnusedMail
 	}
-	return at
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+	if id != nil {
+		w.Warnings++
 	}
-	return b
+	ends := now.Add(left)
+	w.EndsAt, w.WarningID = &ends, id
+	check, _ := w.following(id != nil)
+	w.CheckAt = &check
 }
 
 // Lifetimes returns the times without a use after which an account can have its keys revoked,
@@ -204,8 +174,8 @@ func (u *Unused) SetLifetime(ctx context.Context, accountID uuid.UUID, after tim
 			return err
 		}
 		// The account has at most MaxActiveKeys of these.
-		_, err = u.whereActiveUpdate(tx.NewUpdate().Model((*UnusedKey)(nil))).Set("unused_policy = -1").
-			Where("api_key.account_id = ?", accountID).Exec(ctx)
+		active := u.keys.whereActive(tx.NewSelect().Model((*Key)(nil)).Column("id")).Where("api_key.account_id = ?", accountID)
+		_, err = tx.NewUpdate().Model((*keyWarning)(nil)).Set("policy = -1").Where("api_key_id IN (?)", active).Exec(ctx)
 		if err != nil {
 			return err
 		}
@@ -213,10 +183,6 @@ func (u *Unused) SetLifetime(ctx context.Context, accountID uuid.UUID, after tim
 			AccountID: accountID, Action: record.ActionUnusedKeysSet, SubjectID: &accountID, Label: account.Name, Detail: detail,
 		})
 	})
-}
-
-func (u *Unused) whereActiveUpdate(q *bun.UpdateQuery) *bun.UpdateQuery {
-	return q.Where(db.ActiveKey, u.keys.db.Now())
 }
 
 // UnusedText returns the name of a choice of [Unused.Lifetimes].
@@ -244,7 +210,7 @@ func (u *Unused) Revoke(ctx context.Context) error {
 		if ofAccount[key.AccountID] == nil {
 			accounts = append(accounts, key.AccountID)
 		}
-		ofAccount[key.AccountID] = append(ofAccount[key.AccountID], key.ID)
+		ofAccount[key.AccountID] = append(ofAccount[key.AccountID], key.KeyID)
 	}
 	var errs []error
 	for _, account := range accounts {
@@ -269,25 +235,25 @@ func (u *Unused) Revoke(ctx context.Context) error {
 // could not be written.
 func (u *Unused) postpone(ctx context.Context, ids []uuid.UUID) error {
 	check := u.keys.db.Now().Add(unusedMargin)
-	key := UnusedKey{UnusedPolicy: u.keys.unusedLifetime, UnusedCheckAt: &check}
-	_, err := u.keys.db.NewUpdate().Model(&key).Column(unusedState...).
-		Where("api_key.id IN (?)", bun.List(ids)).Exec(ctx)
+	anew := keyWarning{Policy: u.keys.unusedLifetime, CheckAt: &check}
+	_, err := u.keys.db.NewUpdate().Model(&anew).Column(warningState...).Where("api_key_id IN (?)", bun.List(ids)).Exec(ctx)
 	return value.Failed("postpone unused API keys", err)
 }
 
 // due returns the keys whose next look is due: those that were looked at with another
 // setting, or not yet, and those whose time has come.
-func (u *Unused) due(ctx context.Context) (due []UnusedKey, err error) {
+func (u *Unused) due(ctx context.Context) (due []keyWarning, err error) {
 	ctx, cancel := context.WithTimeout(ctx, u.keys.db.Timeout)
 	defer cancel()
 	for _, query := range []*bun.SelectQuery{
-		u.keys.db.NewSelect().Where("api_key.unused_policy = ? AND api_key.unused_check_at <= ?", u.keys.unusedLifetime, u.keys.db.Now()),
-		u.keys.db.NewSelect().Where("api_key.unused_policy < ?", u.keys.unusedLifetime),
-		u.keys.db.NewSelect().Where("api_key.unused_policy > ?", u.keys.unusedLifetime),
+		u.keys.db.NewSelect().Where("warning.policy = ? AND warning.check_at <= ?", u.keys.unusedLifetime, u.keys.db.Now()),
+		u.keys.db.NewSelect().Where("warning.policy < ?", u.keys.unusedLifetime),
+		u.keys.db.NewSelect().Where("warning.policy > ?", u.keys.unusedLifetime),
 	} {
-		var found []UnusedKey
-		err := query.Model(&found).Column("id", "account_id").Where("api_key.revoked_at IS NULL AND api_key.unused_policy >= -1").
-			OrderExpr("api_key.unused_policy, api_key.unused_check_at").Limit(unusedBatch).Scan(ctx)
+		var found []keyWarning
+		err := query.Model(&found).Column("api_key_id").ColumnExpr("api_key.account_id").
+			Join("JOIN api_keys AS api_key ON api_key.id = warning.api_key_id").
+			OrderExpr("warning.policy, warning.check_at").Limit(unusedBatch).Scan(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -296,14 +262,16 @@ func (u *Unused) due(ctx context.Context) (due []UnusedKey, err error) {
 	return due, nil
 }
 
-// selectUnused selects keys of an account as unused keys, and locks them. Their last uses include
+// selectUnused selects what is known about keys of an account, and locks it. The last uses include
 // those that this instance has not written.
-func (u *Unused) selectUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids ...uuid.UUID) (keys []UnusedKey, err error) {
-	query := tx.NewSelect().Model(&keys).ColumnExpr("?TableColumns").ColumnExpr("last_use.used_at AS last_used_at").Join(db.JoinLastUses).
+func (u *Unused) selectUnused(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids ...uuid.UUID) (keys []keyWarning, err error) {
+	query := tx.NewSelect().Model(&keys).ColumnExpr("?TableColumns").
+		ColumnExpr("api_key.account_id, api_key.created_at, api_key.revoked_at, api_key.expires_at, last_use.used_at AS last_used_at").
+		Join("JOIN api_keys AS api_key ON api_key.id = warning.api_key_id").Join(db.JoinLastUses).
 		Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(ids)).OrderExpr("api_key.id")
-	err = u.keys.db.Locked(query, "NO KEY UPDATE OF api_key").Scan(ctx)
+	err = u.keys.db.Locked(query, "NO KEY UPDATE OF warning").Scan(ctx)
 	for i := range keys {
-		keys[i].LastUsedAt = u.keys.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+		keys[i].LastUsedAt = u.keys.usage.LastUse(keys[i].KeyID, keys[i].LastUsedAt)
 	}
 	return keys, err
 }
@@ -331,43 +299,49 @@ func (u *Unused) lookAt(ctx context.Context, tx db.Tx, accountID uuid.UUID, ids 
 	if err != nil {
 		return nil, err
 	}
-	var mailed []uuid.UUID
-	former := slices.Clone(keys)
+	steps := make([]unusedStep, len(keys))
+	var warned []uuid.UUID
 	for i := range keys {
+		if steps[i] = u.look(&keys[i], account, now, waiting); steps[i] == unusedWarn {
+			warned = append(warned, keys[i].KeyID)
+		}
+	}
+	id, queued, err := queueUnusedMails(ctx, tx, accountID, warned, now)
+	for i := 0; i < len(keys) && err == nil; i++ {
 		key := &keys[i]
-		if key.UnusedPolicy != u.keys.unusedLifetime {
-			key.reset()
-			former[i].reset()
-		}
-		key.UnusedPolicy = u.keys.unusedLifetime
-		if account.DisabledAt != nil { // its keys are refused already
-			key.reset()
-			key.postpone(now, value.Day)
+		switch {
+		case steps[i] == unusedEnded:
+			_, err = tx.NewDelete().Model(key).WherePK().Exec(ctx)
 			continue
+		case steps[i] == unusedRevoke:
+			revoked = append(revoked, key.KeyID)
+		case steps[i] == unusedWarn && queued:
+			key.warn(now, id)
 		}
-		switch key.look(now, u.Lifetime(account), tx.DB.Mails, waiting) {
-		case unusedMail:
-			mailed = append(mailed, key.ID)
-		case unusedRevoke:
-			revoked = append(revoked, key.ID)
-		case unusedWait:
-		}
+		err = tx.Update(ctx, key, warningState...)
 	}
-	queued, err := queueUnusedMails(ctx, tx, accountID, mailed, now)
-	if err != nil {
-		return nil, err
+	return revoked, err
+}
+
+// look returns what is due about a key, and sets the time of the next look. While mails about the
+// key wait in the outbox, the key waits too.
+func (u *Unused) look(key *keyWarning, account people.Account, now time.Time, waiting bool) unusedStep {
+	if key.Policy != u.keys.unusedLifetime {
+		key.reset()
 	}
-	for i, key := range keys {
-		if !queued && slices.Contains(mailed, key.ID) {
-			key = former[i]
-			key.UnusedPolicy = u.keys.unusedLifetime
-			key.postpone(now, unusedMargin)
-		}
-		if err := tx.Update(ctx, &key, unusedState...); err != nil {
-			return nil, err
-		}
+	key.Policy = u.keys.unusedLifetime
+	switch {
+	case key.RevokedAt != nil || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt):
+		return unusedEnded
+	case account.DisabledAt != nil: // its keys are refused already
+		key.reset()
+		key.postpone(now, value.Day)
+	case waiting && key.Mailed < key.Warnings:
+		key.postpone(now, unusedMargin)
+	default:
+		return key.next(now, u.Lifetime(account), u.keys.db.Mails)
 	}
-	return revoked, nil
+	return unusedWait
 }
 
 func noAccount(err error) error {
@@ -377,21 +351,25 @@ func noAccount(err error) error {
 	return err
 }
 
-// queueUnusedMails queues the mails about unused keys of an account. If nobody can get one, it
-// reports false, and the keys are not revoked.
-func queueUnusedMails(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (bool, error) {
-	if len(keys) == 0 {
-		return false, nil
+// queueUnusedMails queues the mails about unused keys of an account, and returns their id; nil
+// without mail. If nobody can get one, it reports false, and the keys are not revoked.
+func queueUnusedMails(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys []uuid.UUID, now time.Time) (*uuid.UUID, bool, error) {
+	if len(keys) == 0 || !tx.DB.Mails {
+		return nil, true, nil
 	}
 	recipients, err := record.OwnersAndCreators(ctx, tx, accountID, keys...)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
+	id := value.NewID()
 	mails := make([]record.Mail, len(recipients))
 	for i, recipient := range recipients {
-		mails[i] = record.Mail{Kind: record.MailKeysUnused, AccountID: &accountID, Recipient: recipient, CreatedAt: now, DueAt: tx.Now()}
+		mails[i] = record.Mail{
+			Kind: record.MailKeysUnused, AccountID: &accountID, ActivityID: &id, Recipient: recipient, CreatedAt: now, DueAt: tx.Now(),
+		}
 	}
-	return record.QueueMails(ctx, tx, mails)
+	queued, err := record.QueueMails(ctx, tx, mails)
+	return &id, queued, err
 }
 
 // unusedMailsWait reports whether mails about unused keys of an account are in the outbox.
@@ -401,8 +379,7 @@ func unusedMailsWait(ctx context.Context, tx db.Tx, accountID uuid.UUID) (bool, 
 
 // UnusedMailSent records that somebody got a mail about unused keys.
 func UnusedMailSent(ctx context.Context, db bun.IDB, mail record.Mail) error {
-	_, err := db.NewUpdate().Model((*UnusedKey)(nil)).Set("unused_mailed = unused_warnings").
-		Where("api_key.account_id = ? AND api_key.unused_warned_at = ?", mail.AccountID, mail.CreatedAt).Exec(ctx)
+	_, err := db.NewUpdate().Model((*keyWarning)(nil)).Set("mailed = warnings").Where("warning_id = ?", mail.ActivityID).Exec(ctx)
 	return err
 }
 
@@ -425,28 +402,14 @@ func (u *Unused) revoke(ctx context.Context, accountID, id uuid.UUID) error {
 			return err
 		}
 		keys, err := u.selectUnused(ctx, tx, accountID, id)
-		if err != nil || len(keys) == 0 || keys[0].UnusedPolicy != u.keys.unusedLifetime || account.DisabledAt != nil {
+		if err != nil || len(keys) == 0 || u.look(&keys[0], account, now, false) != unusedRevoke {
 			return err
-		}
-		lifetime := u.Lifetime(account)
-		if keys[0].next(now, lifetime, tx.DB.Mails) != unusedRevoke {
-			return nil
 		}
 		waiting, err := unusedMailsWait(ctx, tx, accountID)
 		if err != nil || waiting {
 			return err
 		}
-		_, err = u.keys.revoke(ctx, tx, accountID, id, "Unused for "+value.WholeDays(lifetime), record.System)
+		_, err = u.keys.revoke(ctx, tx, accountID, id, "Unused for "+value.WholeDays(u.Lifetime(account)), record.System)
 		return err
 	})
-}
-
-// MailedEnd returns when the key is revoked, as the mails say: 14 days after the first one and 3
-// days after the second one.
-func (u *UnusedKey) MailedEnd() *time.Time {
-	end := u.UnusedWarnedAt.Add(firstUnusedMail)
-	if u.UnusedWarnings == 2 {
-		end = u.UnusedWarnedAt.Add(lastUnusedMail)
-	}
-	return &end
 }

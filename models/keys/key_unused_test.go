@@ -21,22 +21,17 @@ import (
 // age moves what is stored about unused keys into the past, because the database's clock decides.
 func (f *fixture) age(t *testing.T, key keys.Key, by time.Duration) {
 	t.Helper()
-	var state struct {
-		CreatedAt                                  time.Time
-		UnusedCheckAt, UnusedSince, UnusedWarnedAt *time.Time
-	}
-	f.Scan(t, "SELECT created_at, unused_check_at, unused_since, unused_warned_at FROM api_keys WHERE id = ?", []any{key.ID},
-		&state.CreatedAt, &state.UnusedCheckAt, &state.UnusedSince, &state.UnusedWarnedAt)
-	for _, at := range []*time.Time{&state.CreatedAt, state.UnusedCheckAt, state.UnusedSince, state.UnusedWarnedAt} {
+	var created time.Time
+	var check, since, ends *time.Time
+	f.Scan(t, "SELECT created_at, check_at, since, ends_at FROM api_keys JOIN key_warnings ON api_key_id = id WHERE id = ?", []any{key.ID},
+		&created, &check, &since, &ends)
+	for _, at := range []*time.Time{&created, check, since, ends} {
 		if at != nil {
 			*at = at.Add(-by)
 		}
 	}
-	f.Exec(t, "UPDATE api_keys SET created_at = ?, unused_check_at = ?, unused_since = ?, unused_warned_at = ? WHERE id = ?",
-		state.CreatedAt, state.UnusedCheckAt, state.UnusedSince, state.UnusedWarnedAt, key.ID)
-	if state.UnusedWarnedAt != nil {
-		f.Exec(t, "UPDATE outbox SET created_at = ? WHERE kind = ? AND account_id = ?", state.UnusedWarnedAt, record.MailKeysUnused, key.AccountID)
-	}
+	f.Exec(t, "UPDATE api_keys SET created_at = ? WHERE id = ?", created, key.ID)
+	f.Exec(t, "UPDATE key_warnings SET check_at = ?, since = ?, ends_at = ? WHERE api_key_id = ?", check, since, ends, key.ID)
 }
 
 // unusedMails sends all mails and returns those about unused keys, each as its recipient and the
@@ -293,7 +288,7 @@ func TestUnusedKeysAndAClockThatRunsAhead(t *testing.T) {
 		f.Clock.Advance(100 * value.Day)
 	}
 	f.expectRevoked(t, "100 days ahead", key, false)
-	f.CheckCount(t, 0, "SELECT count(*) FROM api_keys WHERE unused_since IS NOT NULL")
+	f.CheckCount(t, 0, "SELECT count(*) FROM key_warnings WHERE since IS NOT NULL")
 }
 
 func TestUnusedLifetimeOfAnAccount(t *testing.T) {
@@ -351,7 +346,7 @@ func TestUnusedKeysOfAFailingAccountWait(t *testing.T) {
 		}
 		must(t, f.Unused.Revoke(t.Context())) // it is not due for an hour
 		f.Exec(t, "DROP TRIGGER refuse"+map[bool]string{true: " ON outbox"}[f.Postgres()])
-		f.Exec(t, "UPDATE api_keys SET unused_check_at = created_at WHERE account_id = ?", failing.ID)
+		f.Exec(t, "UPDATE key_warnings SET check_at = ? WHERE api_key_id IN (SELECT id FROM api_keys WHERE account_id = ?)", f.Clock.Now().Add(-time.Hour), failing.ID)
 		must(t, f.Unused.Revoke(t.Context()))
 		if mails := f.unusedMails(t); len(mails) != 1 || !strings.HasPrefix(mails[0], failing.User.Email) {
 			t.Errorf("mails %q", mails)

@@ -197,18 +197,12 @@ func readExpiring(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.Mai
 // readUnused reads the keys that a mail about unused keys reports, without those that were used
 // since.
 func readUnused(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.MailKey, error) {
-	ofAccount, err := readKeys(ctx, tx.NewSelect().Where("api_key.unused_warned_at = ? AND api_key.unused_policy >= 0", mail.CreatedAt).
+	return listKeys(readKeys(ctx, tx.NewSelect().ColumnExpr("?TableColumns").ColumnExpr("warning.ends_at AS unused_end").
+		Join("JOIN key_warnings AS warning ON warning.api_key_id = api_key.id").
+		Where("warning.warning_id = ? AND warning.policy >= 0", mail.ActivityID).
 		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", tx.Now()).
-		Where("NOT EXISTS (SELECT 1 FROM api_key_last_uses AS last_use WHERE last_use.api_key_id = api_key.id AND last_use.used_at > api_key.unused_warned_at)").
-		OrderExpr("api_key.id"), mail)
-	for i := range ofAccount {
-		var state keys.UnusedKey
-		if err := tx.NewSelect().Model(&state).Where("api_key.id = ?", ofAccount[i].ID).Scan(ctx); err != nil {
-			return nil, err
-		}
-		ofAccount[i].UnusedEnd = state.MailedEnd()
-	}
-	return listKeys(ofAccount, err)
+		Where("NOT EXISTS (SELECT 1 FROM api_key_last_uses AS last_use WHERE last_use.api_key_id = api_key.id AND last_use.used_at > ?)", mail.CreatedAt).
+		OrderExpr("api_key.id"), mail))
 }
 
 // readLeaked reads the keys that a mail about leaked keys reports: those that were revoked since

@@ -31,7 +31,7 @@ type Mail struct {
 	ID         uuid.UUID `bun:",pk"` // the same in each attempt
 	Kind       Action
 	AccountID  *uuid.UUID
-	ActivityID *uuid.UUID // the activity that the mail reports
+	ActivityID *uuid.UUID // the activity, webhook endpoint or warning that the mail reports
 	Recipient  string     // email address
 	EmailHash  []byte     `bun:",nullzero"` // of the recipient of a password reset
 	CreatedAt  time.Time  // or when the first of the leaked keys was revoked
