@@ -26,10 +26,10 @@ func (p *keyPages) generate(c *gin.Context) error {
 		addAddress(c, &form.Restrictions)
 		return p.refuse(c, http.StatusOK, form)
 	}
-	if trusted := p.checkTrust(&form.Trust, n.Trust); !submitted.valid || !trusted {
+	if trusted := p.trust.check(&form.Trust, n.Trust); !submitted.valid || !trusted {
 		explainRestrictions(&form.Restrictions, &form.LabelProblem, keys.CheckLabel(form.Label))
 		key := keys.Key{AccountID: sessionFrom(c).AccountID, Access: n.Access}
-		if err := p.explainUnread(c, &form.Restrictions, key, n.Restrictions); err != nil {
+		if err := p.restrictions.explainUnread(c, &form.Restrictions, key, n.Restrictions); err != nil {
 			return err
 		}
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
@@ -40,7 +40,7 @@ func (p *keyPages) generate(c *gin.Context) error {
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	n.FormID = formID
-	key, secret, err := p.generateWithin(c, n)
+	key, secret, err := p.views.generate(c, n)
 	if err != nil {
 		return p.explainRefusal(c, form, err)
 	}
@@ -51,38 +51,38 @@ func (p *keyPages) generate(c *gin.Context) error {
 	if len(unused.Agents) > 0 {
 		agentID = unused.Agents[0].ID.String()
 	}
-	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, exampleAgentOf(key, agentID))}
+	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.views.reveal(key, secret, exampleAgentOf(key, agentID))}
 	if submitted.used {
-		generated.Form = &templates.APIKeyForm{FormID: generated.FormID, Trust: p.trustForm(previewPath), Restrictions: unused}
+		generated.Form = &templates.APIKeyForm{FormID: generated.FormID, Trust: p.trust.form(previewPath), Restrictions: unused}
 	}
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
 }
 
-// generateWithin generates a key within the account's limit of generations, or returns a 429. A
+// generate generates a key within the account's limit of generations, or returns a 429. A
 // refused generation does not count.
-func (p *keyPages) generateWithin(c *gin.Context, n keys.NewKey) (keys.Key, string, error) {
+func (v *keyViews) generate(c *gin.Context, n keys.NewKey) (keys.Key, string, error) {
 	accountID := sessionFrom(c).AccountID
-	if _, wait := p.generations.Take(accountID); wait > 0 {
+	if _, wait := v.generations.Take(accountID); wait > 0 {
 		return keys.Key{}, "", problem.TooManyGenerations(wait)
 	}
-	key, secret, err := p.keys.Generate(c.Request.Context(), accountID, n, actorOf(c))
+	key, secret, err := v.keys.Generate(c.Request.Context(), accountID, n, actorOf(c))
 	if err != nil {
-		p.generations.Return(accountID)
+		v.generations.Return(accountID)
 	}
 	return key, secret, err
 }
 
 // reveal returns the view that shows a generated key once.
-func (p *keyPages) reveal(key keys.Key, secret, agentID string) templates.APIKeyReveal {
+func (v *keyViews) reveal(key keys.Key, secret, agentID string) templates.APIKeyReveal {
 	list := "/api/agents"
 	if key.OnlyReports() {
 		agentID, list = "", "/api/activity"
 	}
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
-		TokenURL: p.url("/api/widget/token"), ListURL: p.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
-		Expires: templates.NewKeyExpires(key.ExpiresAt, p.Now()), Restrictions: key.Restrictions(),
-		OnlyReports: key.OnlyReports(), LeaksReported: p.GitHubKeysURL != "",
+		TokenURL: v.url("/api/widget/token"), ListURL: v.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
+		Expires: templates.NewKeyExpires(key.ExpiresAt, v.Now()), Restrictions: key.Restrictions(),
+		OnlyReports: key.OnlyReports(), LeaksReported: v.GitHubKeysURL != "",
 	}
 }
 
@@ -110,8 +110,8 @@ func (p *keyPages) refuse(c *gin.Context, status int, form templates.APIKeyForm)
 }
 
 // exampleAgent returns the id of an agent for the examples, empty if the account has none.
-func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
-	first, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
+func (v *keyViews) exampleAgent(c *gin.Context) (string, error) {
+	first, err := v.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
 	if err != nil || len(first.Items) == 0 {
 		return "", err
 	}
@@ -132,7 +132,7 @@ func exampleAgentOf(key keys.Key, first string) string {
 
 // showFirstUse says that a key has received its first request, was revoked or has expired.
 func (p *keyPages) showFirstUse(c *gin.Context) error {
-	key, err := p.find(c)
+	key, err := p.views.find(c)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (p *keyPages) showFirstUse(c *gin.Context) error {
 		},
 		location: homePath + "#revoke-" + key.ID.String(),
 	}
-	if key.LastUsedAt == nil && !p.ended(key) {
+	if key.LastUsedAt == nil && !p.views.ended(key) {
 		r.status = http.StatusNoContent
 	}
 	return p.reply(c, r)

@@ -44,7 +44,7 @@ func leaked(keys []keys.Key) templates.LeakedKeys {
 
 // showLeaks shows the list, which has the notice.
 func (p *keyPages) showLeaks(c *gin.Context) error {
-	if _, err := p.find(c); err != nil {
+	if _, err := p.views.find(c); err != nil {
 		return err
 	}
 	return p.redirect(c, homePath)
@@ -52,7 +52,7 @@ func (p *keyPages) showLeaks(c *gin.Context) error {
 
 // dismissLeaks hides the notice about leaked keys whose latest one is in the path.
 func (p *keyPages) dismissLeaks(c *gin.Context) error {
-	key, err := p.find(c)
+	key, err := p.views.find(c)
 	if err == nil && key.RevokedAt != nil {
 		err = p.cookies.put(c, dismissedCookie, dismissedLeaks{User: sessionFrom(c).UserID, Until: *key.RevokedAt})
 	}

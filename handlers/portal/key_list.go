@@ -42,20 +42,20 @@ func (p *keyPages) newPage(c *gin.Context) (templates.APIKeysPage, error) {
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	restrictions, err := p.restrictionsOf(c, lost)
+	restrictions, err := p.restrictions.formOf(c, lost)
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	form := templates.APIKeyForm{FormID: uuid.New(), Label: lost.Label, Trust: p.trustForm(previewPath), OnlyReports: restrictions.OnlyReports, Restrictions: restrictions}
+	form := templates.APIKeyForm{FormID: uuid.New(), Label: lost.Label, Trust: p.trust.form(previewPath), OnlyReports: restrictions.OnlyReports, Restrictions: restrictions}
 	return p.page(c, form)
 }
 
 // replyWith replies with a row that asks something, or with a page of the question alone.
-func (p *keyPages) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
+func (v *keyViews) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
 	if wantsBack(c) {
 		row.Back = backToKey
 	}
-	return p.reply(c, reply{status: status, fragment: row, page: present(templates.KeyQuestion{APIKeyRow: row})})
+	return v.reply(c, reply{status: status, fragment: row, page: present(templates.KeyQuestion{APIKeyRow: row})})
 }
 
 // showChanges returns the list if it differs from the version that the client shows.
@@ -65,7 +65,7 @@ func (p *keyPages) showChanges(c *gin.Context) error {
 		return err
 	}
 	list, err := p.listOf(c, read, func() (bool, error) {
-		agent, err := p.exampleAgent(c)
+		agent, err := p.views.exampleAgent(c)
 		return agent != "", err
 	})
 	if err != nil {
@@ -112,10 +112,10 @@ func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bo
 	found, rows := rotations(active, p.Now()), make([]*templates.APIKeyRow, len(keys))
 	order.sort(keys)
 	for i, key := range keys {
-		list.Keys[i] = p.row(key, found[key.ID])
+		list.Keys[i] = p.views.row(key, found[key.ID])
 		rows[i] = &list.Keys[i]
 	}
-	if err := p.addCallLimits(c, sessionFrom(c).AccountID, rows...); err != nil {
+	if err := p.views.addCallLimits(c, sessionFrom(c).AccountID, rows...); err != nil {
 		return list, err
 	}
 	var err error
@@ -215,7 +215,7 @@ func listQuery(order keyOrder, show *keyShow) string {
 
 // editName shows the form for a new label in the row of a key.
 func (p *keyPages) editName(c *gin.Context) error {
-	key, err := p.find(c)
+	key, err := p.views.find(c)
 	if err != nil {
 		return err
 	}
@@ -226,18 +226,18 @@ func (p *keyPages) rename(c *gin.Context) error {
 	label := c.PostForm("name")
 	key, err := p.keys.Rename(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), label, actorOf(c))
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
-		if key, err = p.find(c); err != nil {
+		if key, err = p.views.find(c); err != nil {
 			return err
 		}
 		return p.askName(c, key, http.StatusUnprocessableEntity, templates.Rename{Name: label, Problem: invalid.Message})
 	}
 	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
-		return p.showRevoked(c, key, true)
+		return p.views.showRevoked(c, key, true)
 	}
 	if err != nil {
 		return err
 	}
-	row, err := p.readRow(c, key)
+	row, err := p.views.readRow(c, key)
 	if err != nil {
 		return err
 	}
@@ -249,13 +249,13 @@ func (p *keyPages) rename(c *gin.Context) error {
 }
 
 func (p *keyPages) askName(c *gin.Context, key keys.Key, status int, rename templates.Rename) error {
-	if p.ended(key) {
-		return p.showRevoked(c, key, true)
+	if p.views.ended(key) {
+		return p.views.showRevoked(c, key, true)
 	}
-	row, err := p.readRow(c, key)
+	row, err := p.views.readRow(c, key)
 	if err != nil {
 		return err
 	}
 	row.Rename = &rename
-	return p.replyWith(c, status, row)
+	return p.views.replyWith(c, status, row)
 }

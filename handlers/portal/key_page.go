@@ -7,7 +7,9 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/models/calls"
 	"portal/models/keys"
+	"portal/models/people"
 	"portal/templates"
 )
 
@@ -33,21 +35,36 @@ func back(c *gin.Context, key keys.Key, button string) string {
 	return fmt.Sprintf("%s#%s-%s", homePath, button, key.ID)
 }
 
+// keyPages are the list of keys, the page of one, and the form that generates one.
+type keyPages struct {
+	*site
+
+	views        keyViews
+	restrictions restrictionsPages
+	trust        trustPages
+	usage        usagePages
+	keys         *keys.Keys
+	keyUsage     *keys.Usage
+	workload     *keys.Workload
+	calls        *calls.Calls
+	people       *people.People
+}
+
 // show shows the page of a key, which may be revoked, or to HTMX its row. Cancel in a row leads to
 // the latter.
 func (p *keyPages) show(c *gin.Context) error {
-	key, err := p.find(c)
+	key, err := p.views.find(c)
 	if err != nil {
 		return err
 	}
-	if key, err = p.durable(c, key); err != nil {
+	if key, err = p.views.durable(c, key); err != nil {
 		return err
 	}
 	page := func() (templates.Page, error) { return p.keyPage(c, key) }
-	if p.ended(key) {
+	if p.views.ended(key) {
 		return p.reply(c, reply{notice: revokedNotice(key, true), fragment: templates.APIKeyRevoked{ID: key.ID}, page: page, event: keysChanged})
 	}
-	row, err := p.readRow(c, key)
+	row, err := p.views.readRow(c, key)
 	if err != nil {
 		return err
 	}
@@ -72,7 +89,7 @@ func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage
 	if page.Creator, err = p.keys.Creator(ctx, key.AccountID, key.ID); err != nil {
 		return page, err
 	}
-	if page.Rotation, err = p.rotation(c, key); err != nil {
+	if page.Rotation, err = p.views.rotation(c, key); err != nil {
 		return page, err
 	}
 	if err := p.addReach(c, &page); err != nil {
@@ -96,14 +113,14 @@ func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage
 // addReach adds the agents, the networks and the limits of a key.
 func (p *keyPages) addReach(c *gin.Context, page *templates.KeyPage) error {
 	key := page.Key
-	reach, err := p.restrictionsOf(c, key)
+	reach, err := p.restrictions.formOf(c, key)
 	if err != nil {
 		return err
 	}
 	page.Agents = reach.Chosen()
 	page.Networks = strings.Fields(reach.Networks)
 	if key.IsWorkload() && key.Trust != nil {
-		page.Trust = p.trustFormOf("", *key.Trust).Sentence
+		page.Trust = p.trust.formOf("", *key.Trust).Sentence
 	}
 	if !p.calls.Enabled() || key.Limits.IsZero() {
 		return nil

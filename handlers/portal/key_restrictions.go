@@ -17,42 +17,42 @@ import (
 	"portal/templates"
 )
 
-// restrictionsPage returns the page of the restrictions of the key in the path.
-func (p *keyPages) restrictionsPage(c *gin.Context) (page templates.KeyRestrictionsPage, err error) {
-	if page.Key, err = p.find(c); err != nil {
+// page returns the page of the restrictions of the key in the path.
+func (p *restrictionsPages) page(c *gin.Context) (page templates.KeyRestrictionsPage, err error) {
+	if page.Key, err = p.views.find(c); err != nil {
 		return page, err
 	}
 	page.Note, page.Back = page.Key.Note, back(c, page.Key, focusMenu)
 	page.FromKey = wantsBack(c)
 	page.Version = cmp.Or(c.PostForm("made_from"), page.Key.RestrictionsVersion())
-	page.Restrictions, err = p.restrictionsOf(c, page.Key)
+	page.Restrictions, err = p.formOf(c, page.Key)
 	return page, err
 }
 
-// editRestrictions shows the restrictions and the note of a key.
-func (p *keyPages) editRestrictions(c *gin.Context) error {
-	page, err := p.restrictionsPage(c)
+// edit shows the restrictions and the note of a key.
+func (p *restrictionsPages) edit(c *gin.Context) error {
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
-	return p.showRestrictions(c, http.StatusOK, page)
+	return p.show(c, http.StatusOK, page)
 }
 
-// previewRestrictions shows what a form would change, and saves nothing.
-func (p *keyPages) previewRestrictions(c *gin.Context) error {
-	page, err := p.restrictionsPage(c)
+// preview shows what a form would change, and saves nothing.
+func (p *restrictionsPages) preview(c *gin.Context) error {
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
 	page.Note = c.PostForm("note")
-	p.submittedRestrictions(c, &page.Restrictions, page.Key)
+	p.submitted(c, &page.Restrictions, page.Key)
 	clearProblems(&page.Restrictions)
-	return p.showRestrictions(c, http.StatusOK, page)
+	return p.show(c, http.StatusOK, page)
 }
 
-// restrict saves the restrictions and the note of a key.
-func (p *keyPages) restrict(c *gin.Context) error {
-	page, err := p.restrictionsPage(c)
+// save saves the restrictions and the note of a key.
+func (p *restrictionsPages) save(c *gin.Context) error {
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,10 @@ func (p *keyPages) restrict(c *gin.Context) error {
 		page.Note = note
 	}
 	key := page.Key
-	restrictions, valid := p.submittedRestrictions(c, &page.Restrictions, key)
+	restrictions, valid := p.submitted(c, &page.Restrictions, key)
 	if addsAddress(c) {
 		addAddress(c, &page.Restrictions)
-		return p.showRestrictions(c, http.StatusOK, page)
+		return p.show(c, http.StatusOK, page)
 	}
 	if !valid {
 		explainRestrictions(&page.Restrictions, &page.NoteProblem, keys.CheckNote(page.Note))
@@ -76,11 +76,11 @@ func (p *keyPages) restrict(c *gin.Context) error {
 	}
 	switch {
 	case !valid:
-		return p.showRestrictions(c, http.StatusUnprocessableEntity, page)
+		return p.show(c, http.StatusUnprocessableEntity, page)
 	case errors.Is(err, value.ErrKeyAlreadyRevoked):
-		return p.redirectRevoked(c, key, true)
+		return p.views.redirectRevoked(c, key, true)
 	case errors.Is(err, value.ErrKeyRestricted):
-		return p.showNewerRestrictions(c, page, key)
+		return p.showNewer(c, page, key)
 	case err != nil:
 		return err
 	}
@@ -88,21 +88,21 @@ func (p *keyPages) restrict(c *gin.Context) error {
 		fmt.Sprintf("Restrictions of “%s” saved.", templates.Isolate(key.Label)))
 }
 
-// showNewerRestrictions shows a form that was made from an older state of the key, beside the
+// showNewer shows a form that was made from an older state of the key, beside the
 // current one. Sent again, it replaces the current state.
-func (p *keyPages) showNewerRestrictions(c *gin.Context, page templates.KeyRestrictionsPage, current keys.Key) error {
-	restrictions, err := p.restrictionsOf(c, current)
+func (p *restrictionsPages) showNewer(c *gin.Context, page templates.KeyRestrictionsPage, current keys.Key) error {
+	restrictions, err := p.formOf(c, current)
 	if err != nil {
 		return err
 	}
 	page.Key, page.Version = current, current.RestrictionsVersion()
 	page.Current = &templates.CurrentRestrictions{KeyRestrictions: restrictions, Note: current.Note}
-	return p.showRestrictions(c, http.StatusConflict, page)
+	return p.show(c, http.StatusConflict, page)
 }
 
-func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.KeyRestrictionsPage) error {
-	if p.ended(page.Key) {
-		return p.redirectRevoked(c, page.Key, true)
+func (p *restrictionsPages) show(c *gin.Context, status int, page templates.KeyRestrictionsPage) error {
+	if p.views.ended(page.Key) {
+		return p.views.redirectRevoked(c, page.Key, true)
 	}
 	sources, err := p.keyUsage.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
 	if err != nil {
@@ -150,7 +150,7 @@ const maxAgentsUsed = 20
 
 // agentsUsed returns the agents that a key used, those that a form leaves out first and then the
 // latest.
-func (p *keyPages) agentsUsed(used map[uuid.UUID]time.Time, form templates.KeyRestrictions) (uses []templates.KeyAgentUse) {
+func (p *restrictionsPages) agentsUsed(used map[uuid.UUID]time.Time, form templates.KeyRestrictions) (uses []templates.KeyAgentUse) {
 	for _, agent := range form.Agents {
 		if at, ok := used[agent.ID]; ok {
 			refused := form.OnlyThese && !agent.Chosen

@@ -14,13 +14,26 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/middleware"
+	"portal/models/agents"
+	"portal/models/calls"
 	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
 
-// restrictionsOf returns the controls with the restrictions of a key. The zero key is a new one.
-func (p *keyPages) restrictionsOf(c *gin.Context, key keys.Key) (templates.KeyRestrictions, error) {
+// restrictionsPages are the restrictions of a key, whose controls the form of a new key has too.
+type restrictionsPages struct {
+	*site
+
+	views    keyViews
+	keys     *keys.Keys
+	keyUsage *keys.Usage
+	agents   *agents.Agents
+	calls    *calls.Calls
+}
+
+// formOf returns the controls with the restrictions of a key. The zero key is a new one.
+func (p *restrictionsPages) formOf(c *gin.Context, key keys.Key) (templates.KeyRestrictions, error) {
 	form := templates.KeyRestrictions{New: key.ID == uuid.Nil}
 	limit := p.keys.MaxLifetime()
 	if limit == 0 || key.ID != uuid.Nil && key.ExpiresAt == nil {
@@ -127,11 +140,11 @@ func networkText(network netip.Prefix) string {
 // The values of the form's radio buttons for agents.
 const allAgents, onlyAgents = "all", "only"
 
-// submittedRestrictions sets the controls to the values of a submitted form, and returns the
+// submitted sets the controls to the values of a submitted form, and returns the
 // restrictions. If a value is wrong, it reports false, and each wrong control has its error. A form
 // without the controls changes nothing. The form of a new key for reports hides the agents and the
 // limits, so what was entered there before is ignored.
-func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key keys.Key) (keys.Restrictions, bool) {
+func (p *restrictionsPages) submitted(c *gin.Context, form *templates.KeyRestrictions, key keys.Key) (keys.Restrictions, bool) {
 	if value, ok := c.GetPostForm("expires"); ok {
 		form.Expires, form.ExpiryDate = value, c.PostForm("expiry_date")
 	}
@@ -177,7 +190,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 }
 
 // explainUnread adds the errors that only the store finds to those of a form that cannot be read.
-func (p *keyPages) explainUnread(c *gin.Context, form *templates.KeyRestrictions, key keys.Key, r keys.Restrictions) error {
+func (p *restrictionsPages) explainUnread(c *gin.Context, form *templates.KeyRestrictions, key keys.Key, r keys.Restrictions) error {
 	unread, other := form.ExpiresProblem, ""
 	if err := p.keys.CheckRestrictions(c.Request.Context(), key, r); err != nil && !explainRestrictions(form, &other, err) {
 		return err
@@ -187,7 +200,7 @@ func (p *keyPages) explainUnread(c *gin.Context, form *templates.KeyRestrictions
 }
 
 // expiryOf returns when the key expires. On the date that the key has already, the time stays too.
-func (p *keyPages) expiryOf(form templates.KeyRestrictions, key keys.Key) (*time.Time, error) {
+func (p *restrictionsPages) expiryOf(form templates.KeyRestrictions, key keys.Key) (*time.Time, error) {
 	if form.Expires == templates.ExpiresNever {
 		return nil, nil
 	}

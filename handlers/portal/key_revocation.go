@@ -9,29 +9,40 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
+	"portal/models/calls"
 	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
 )
 
+// revocationPages revoke one key or several, and list the revoked ones.
+type revocationPages struct {
+	*site
+
+	views    keyViews
+	keys     *keys.Keys
+	keyUsage *keys.Usage
+	calls    *calls.Calls
+}
+
 // newRevocation shows the confirmation of a revocation in the row of the key.
-func (p *keyPages) newRevocation(c *gin.Context) error { return p.askRevocation(c, false) }
+func (p *revocationPages) newRevocation(c *gin.Context) error { return p.ask(c, false) }
 
-// showRevocationOutcome shows whether a key was revoked, after a revocation that timed out.
-func (p *keyPages) showRevocationOutcome(c *gin.Context) error { return p.askRevocation(c, true) }
+// showOutcome shows whether a key was revoked, after a revocation that timed out.
+func (p *revocationPages) showOutcome(c *gin.Context) error { return p.ask(c, true) }
 
-// askRevocation shows the confirmation of a revocation, or that the key was already revoked. If the
+// ask shows the confirmation of a revocation, or that the key was already revoked. If the
 // parameter unknown is set, the outcome of an earlier revocation is unknown.
-func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
-	key, err := p.find(c)
+func (p *revocationPages) ask(c *gin.Context, unknown bool) error {
+	key, err := p.views.find(c)
 	if err != nil {
 		return err
 	}
-	if key, err = p.durable(c, key); err != nil {
+	if key, err = p.views.durable(c, key); err != nil {
 		return p.replyUnconfirmed(c, err)
 	}
-	if p.ended(key) {
-		return p.showRevoked(c, key, !unknown)
+	if p.views.ended(key) {
+		return p.views.showRevoked(c, key, !unknown)
 	}
 	confirmation, err := p.confirmation(c, key)
 	if err != nil {
@@ -44,18 +55,18 @@ func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
 	return p.showConfirmation(c, http.StatusOK, key, confirmation)
 }
 
-func (p *keyPages) showConfirmation(c *gin.Context, status int, key keys.Key, confirmation templates.APIKeyConfirmation) error {
-	row, err := p.readRow(c, key)
+func (p *revocationPages) showConfirmation(c *gin.Context, status int, key keys.Key, confirmation templates.APIKeyConfirmation) error {
+	row, err := p.views.readRow(c, key)
 	if err != nil {
 		return err
 	}
 	row.Confirmation = &confirmation
-	return p.replyWith(c, status, row)
+	return p.views.replyWith(c, status, row)
 }
 
 // refuseReason shows the confirmation again with the error of the reason.
-func (p *keyPages) refuseReason(c *gin.Context, message string) error {
-	key, err := p.find(c)
+func (p *revocationPages) refuseReason(c *gin.Context, message string) error {
+	key, err := p.views.find(c)
 	if err != nil {
 		return err
 	}
@@ -69,14 +80,14 @@ func (p *keyPages) refuseReason(c *gin.Context, message string) error {
 
 // durable returns the key unchanged if it is active. Before a page says that a key was
 // revoked, the revocation must be one that no failover can undo.
-func (p *keyPages) durable(c *gin.Context, key keys.Key) (keys.Key, error) {
+func (v *keyViews) durable(c *gin.Context, key keys.Key) (keys.Key, error) {
 	if key.RevokedAt == nil {
 		return key, nil
 	}
-	return p.keys.FindDurable(c.Request.Context(), key.AccountID, key.ID)
+	return v.keys.FindDurable(c.Request.Context(), key.AccountID, key.ID)
 }
 
-func (p *keyPages) createRevocation(c *gin.Context) error {
+func (p *revocationPages) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
 		return p.refuseReason(c, invalid.Message)
@@ -84,11 +95,11 @@ func (p *keyPages) createRevocation(c *gin.Context) error {
 	if err != nil {
 		return p.replyUnconfirmed(c, err)
 	}
-	return p.showRevoked(c, key, already)
+	return p.views.showRevoked(c, key, already)
 }
 
 // revoke revokes the key with the id in the path, and reports whether it was already revoked.
-func (p *keyPages) revoke(c *gin.Context) (key keys.Key, already bool, err error) {
+func (p *revocationPages) revoke(c *gin.Context) (key keys.Key, already bool, err error) {
 	key, err = p.keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), c.PostForm("reason"), actorOf(c))
 	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
 		return key, true, nil
@@ -98,7 +109,7 @@ func (p *keyPages) revoke(c *gin.Context) (key keys.Key, already bool, err error
 
 // replyUnconfirmed handles the error of a revocation. If the database did not answer, the
 // revocation may have been committed, and the response says so. Any other error is returned.
-func (p *keyPages) replyUnconfirmed(c *gin.Context, err error) error {
+func (p *revocationPages) replyUnconfirmed(c *gin.Context, err error) error {
 	failure := problem.From(err)
 	if failure.Status != http.StatusServiceUnavailable {
 		return err
@@ -120,7 +131,7 @@ func (p *keyPages) replyUnconfirmed(c *gin.Context, err error) error {
 
 // confirmation returns the usage and the open calls of key and the submitted reason, which the
 // confirmation of its revocation shows.
-func (p *keyPages) confirmation(c *gin.Context, key keys.Key) (templates.APIKeyConfirmation, error) {
+func (p *revocationPages) confirmation(c *gin.Context, key keys.Key) (templates.APIKeyConfirmation, error) {
 	recent, err := p.keyUsage.Of(c.Request.Context(), key.AccountID, lastDay, key.ID)
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err

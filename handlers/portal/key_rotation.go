@@ -14,14 +14,24 @@ import (
 	"portal/templates"
 )
 
-// showRotation shows the progress of a key's rotation.
-func (p *keyPages) showRotation(c *gin.Context) error {
-	page, err := p.findRotation(c)
+// rotationPages replace a key by a new one.
+type rotationPages struct {
+	*site
+
+	views       keyViews
+	revocations revocationPages
+	keys        *keys.Keys
+	keyUsage    *keys.Usage
+}
+
+// show shows the progress of a key's rotation.
+func (p *rotationPages) show(c *gin.Context) error {
+	page, err := p.find(c)
 	if err != nil {
 		return err
 	}
-	if p.ended(page.Old.Key) {
-		return p.redirectRevoked(c, page.Old.Key, true)
+	if p.views.ended(page.Old.Key) {
+		return p.views.redirectRevoked(c, page.Old.Key, true)
 	}
 	if page.Old.IsWorkload() { // it has no secret to rotate
 		return p.redirect(c, trustPath(page.Old.Key))
@@ -33,8 +43,8 @@ func (p *keyPages) showRotation(c *gin.Context) error {
 }
 
 // createReplacement generates the replacement of a key and shows it once.
-func (p *keyPages) createReplacement(c *gin.Context) error {
-	old, err := p.find(c)
+func (p *rotationPages) createReplacement(c *gin.Context) error {
+	old, err := p.views.find(c)
 	if err != nil {
 		return err
 	}
@@ -44,28 +54,28 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 			"The form was incomplete, so no key was generated. Try again.")
 	}
 	// This read may fail, so it comes before the generation: a generated key must be shown.
-	agentID, err := p.exampleAgent(c)
+	agentID, err := p.views.exampleAgent(c)
 	if err != nil {
 		return err
 	}
-	key, secret, err := p.generateWithin(c, keys.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID})
+	key, secret, err := p.views.generate(c, keys.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID})
 	if err != nil {
 		return p.explainNoReplacement(c, old, err)
 	}
-	reveal := p.reveal(key, secret, exampleAgentOf(key, agentID))
+	reveal := p.views.reveal(key, secret, exampleAgentOf(key, agentID))
 	reveal.Back = rotationOf(c, old.ID)
 	hours, err := p.keyUsage.Of(c.Request.Context(), old.AccountID, rotationHours, old.ID)
 	if err != nil {
 		_ = c.Error(err) // the key must be shown now, the counts can wait
 	}
 	return p.reply(c, reply{
-		fragment: templates.RotationStarted{Rotation: p.startedRotation(c, old, key, hours), Reveal: reveal},
+		fragment: templates.RotationStarted{Rotation: p.started(c, old, key, hours), Reveal: reveal},
 		page:     present(reveal), reveals: true,
 	})
 }
 
 // explainNoReplacement shows the rotation with the reason why no replacement was generated.
-func (p *keyPages) explainNoReplacement(c *gin.Context, old keys.Key, err error) error {
+func (p *rotationPages) explainNoReplacement(c *gin.Context, old keys.Key, err error) error {
 	if repeated, ok := errors.AsType[*keys.RepeatedFormError](err); ok {
 		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(
 			"This form has already created the key %s. Its value cannot be shown again.", repeated.Key.Masked()))
@@ -74,31 +84,31 @@ func (p *keyPages) explainNoReplacement(c *gin.Context, old keys.Key, err error)
 		return p.refuseReplacement(c, http.StatusUnprocessableEntity, "")
 	}
 	if errors.Is(err, value.ErrKeyAlreadyRevoked) {
-		return p.redirectRevoked(c, old, true)
+		return p.views.redirectRevoked(c, old, true)
 	}
 	return err
 }
 
-func (p *keyPages) refuseReplacement(c *gin.Context, status int, why string) error {
-	page, err := p.findRotation(c)
+func (p *rotationPages) refuseReplacement(c *gin.Context, status int, why string) error {
+	page, err := p.find(c)
 	if err != nil {
 		return err
 	}
-	if p.ended(page.Old.Key) {
-		return p.redirectRevoked(c, page.Old.Key, true)
+	if p.views.ended(page.Old.Key) {
+		return p.views.redirectRevoked(c, page.Old.Key, true)
 	}
 	page.Problem = why
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
-// showRotationProgress returns the progress if it differs from the version that the client shows.
-func (p *keyPages) showRotationProgress(c *gin.Context) error {
-	page, err := p.findRotation(c)
+// showProgress returns the progress if it differs from the version that the client shows.
+func (p *rotationPages) showProgress(c *gin.Context) error {
+	page, err := p.find(c)
 	switch {
 	case err != nil:
 		return err
-	case p.ended(page.Old.Key):
-		return p.redirectRevoked(c, page.Old.Key, false)
+	case p.views.ended(page.Old.Key):
+		return p.views.redirectRevoked(c, page.Old.Key, false)
 	case page.Progress == nil: // the replacement was discarded
 		return p.redirect(c, rotationOf(c, page.Old.ID))
 	}
@@ -109,29 +119,29 @@ func (p *keyPages) showRotationProgress(c *gin.Context) error {
 	return p.reply(c, response)
 }
 
-// newRotationRevocation shows on the page of a rotation the confirmation of the old key's
+// newRevocation shows on the page of a rotation the confirmation of the old key's
 // revocation.
-func (p *keyPages) newRotationRevocation(c *gin.Context) error {
-	return p.askRotationRevocation(c, http.StatusOK, "")
+func (p *rotationPages) newRevocation(c *gin.Context) error {
+	return p.askRevocation(c, http.StatusOK, "")
 }
 
-// askRotationRevocation shows the confirmation with the submitted reason and its error.
-func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProblem string) error {
-	page, err := p.findRotation(c)
+// askRevocation shows the confirmation with the submitted reason and its error.
+func (p *rotationPages) askRevocation(c *gin.Context, status int, reasonProblem string) error {
+	page, err := p.find(c)
 	if err != nil {
 		return err
 	}
-	old, err := p.durable(c, page.Old.Key)
+	old, err := p.views.durable(c, page.Old.Key)
 	if err != nil {
-		return p.replyUnconfirmed(c, err)
+		return p.revocations.replyUnconfirmed(c, err)
 	}
-	if p.ended(old) {
-		return p.redirectRevoked(c, old, true)
+	if p.views.ended(old) {
+		return p.views.redirectRevoked(c, old, true)
 	}
 	if page.Progress == nil {
 		return p.redirect(c, rotationOf(c, old.ID))
 	}
-	confirmation, err := p.confirmation(c, old)
+	confirmation, err := p.revocations.confirmation(c, old)
 	if err != nil {
 		return err
 	}
@@ -142,16 +152,16 @@ func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProbl
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
-// createRotationRevocation revokes the old key, which ends the rotation.
-func (p *keyPages) createRotationRevocation(c *gin.Context) error {
-	key, already, err := p.revoke(c)
+// createRevocation revokes the old key, which ends the rotation.
+func (p *rotationPages) createRevocation(c *gin.Context) error {
+	key, already, err := p.revocations.revoke(c)
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
-		return p.askRotationRevocation(c, http.StatusUnprocessableEntity, invalid.Message)
+		return p.askRevocation(c, http.StatusUnprocessableEntity, invalid.Message)
 	}
 	if err != nil {
-		return p.replyUnconfirmed(c, err)
+		return p.revocations.replyUnconfirmed(c, err)
 	}
-	return p.redirectRevoked(c, key, already)
+	return p.views.redirectRevoked(c, key, already)
 }
 
 // silentAfter is the time without a request after which a key counts as silent.
@@ -174,20 +184,20 @@ func rotationWords(c *gin.Context) templates.RotationWords {
 	return templates.RotationWords{Lost: c.Query("lost") != ""}
 }
 
-// findRotation returns the page of the rotation of the key with the id in the path. If the key has
+// find returns the page of the rotation of the key with the id in the path. If the key has
 // ended, the page has nothing else. Because the state of a rotation is derived from the two keys
 // and their usage, a user can leave and continue at any time.
-func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) {
-	old, err := p.find(c)
+func (p *rotationPages) find(c *gin.Context) (templates.RotationPage, error) {
+	old, err := p.views.find(c)
 	page := templates.RotationPage{RotationWords: rotationWords(c), Old: p.rotatedKey(old, nil, 0)}
-	if err != nil || p.ended(old) {
+	if err != nil || p.views.ended(old) {
 		return page, err
 	}
 	ctx := c.Request.Context()
 	replacement, err := p.keys.Replacement(ctx, old.AccountID, old.ID)
 	if err == nil {
 		hours, err := p.keyUsage.Of(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
-		return p.startedRotation(c, old, replacement, hours), err
+		return p.started(c, old, replacement, hours), err
 	}
 	if !errors.Is(err, value.ErrKeyNotFound) {
 		return page, err
@@ -201,8 +211,8 @@ func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) 
 	return page, err
 }
 
-// startedRotation returns the page of a rotation with the usage of both keys.
-func (p *keyPages) startedRotation(c *gin.Context, old, replacement keys.Key, hours map[uuid.UUID]keys.KeyUsage) templates.RotationPage {
+// started returns the page of a rotation with the usage of both keys.
+func (p *rotationPages) started(c *gin.Context, old, replacement keys.Key, hours map[uuid.UUID]keys.KeyUsage) templates.RotationPage {
 	highest := int64(0)
 	for _, usage := range hours {
 		for _, n := range usage.Requests {
@@ -220,7 +230,7 @@ func (p *keyPages) startedRotation(c *gin.Context, old, replacement keys.Key, ho
 }
 
 // rotatedKey returns one of the two keys, with the heights in its chart relative to highest.
-func (p *keyPages) rotatedKey(key keys.Key, hours []int64, highest int64) templates.RotatedKey {
+func (p *rotationPages) rotatedKey(key keys.Key, hours []int64, highest int64) templates.RotatedKey {
 	now := p.Now()
 	rotated := templates.RotatedKey{
 		Key: key, Created: templates.NewMoment(key.CreatedAt, now),

@@ -34,17 +34,17 @@ func selected(texts []string) (ids []uuid.UUID) {
 	return ids
 }
 
-// newSelectedRevocation asks whether to revoke the selected keys.
-func (p *keyPages) newSelectedRevocation(c *gin.Context) error {
-	page, err := p.selectedRevocation(c, selected(c.QueryArray(paramSelected)))
+// newSelected asks whether to revoke the selected keys.
+func (p *revocationPages) newSelected(c *gin.Context) error {
+	page, err := p.ofSelected(c, selected(c.QueryArray(paramSelected)))
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// selectedRevocation returns the question about those of the keys that are active.
-func (p *keyPages) selectedRevocation(c *gin.Context, ids []uuid.UUID) (page templates.SelectedRevocation, err error) {
+// ofSelected returns the question about those of the keys that are active.
+func (p *revocationPages) ofSelected(c *gin.Context, ids []uuid.UUID) (page templates.SelectedRevocation, err error) {
 	if len(ids) == 0 {
 		return page, nil
 	}
@@ -61,7 +61,7 @@ func (p *keyPages) selectedRevocation(c *gin.Context, ids []uuid.UUID) (page tem
 	}
 	for _, id := range ids {
 		key, ok := usage[id]
-		if !ok || p.ended(key.Key) {
+		if !ok || p.views.ended(key.Key) {
 			continue
 		}
 		page.Keys = append(page.Keys, templates.SelectedKey{Key: key.Key, Use: useOf(key, now), Calls: templates.Count(calls[id].Calls)})
@@ -69,12 +69,12 @@ func (p *keyPages) selectedRevocation(c *gin.Context, ids []uuid.UUID) (page tem
 	return page, nil
 }
 
-// revokeSelected revokes the selected keys, all or none.
-func (p *keyPages) revokeSelected(c *gin.Context) error {
+// createSelected revokes the selected keys, all or none.
+func (p *revocationPages) createSelected(c *gin.Context) error {
 	ids := selected(c.PostFormArray(paramSelected))
 	revoked, err := p.keys.RevokeAll(c.Request.Context(), sessionFrom(c).AccountID, ids, c.PostForm("reason"), actorOf(c))
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
-		page, err := p.selectedRevocation(c, ids)
+		page, err := p.ofSelected(c, ids)
 		if err != nil {
 			return err
 		}

@@ -25,17 +25,17 @@ const paramGenerated = "generated"
 
 func trustPath(key keys.Key) string { return fmt.Sprintf("%s/%s/trust", homePath, key.ID) }
 
-// trustPage returns the page of the trust rule of the key in the path. A key with a secret has
+// page returns the page of the trust rule of the key in the path. A key with a secret has
 // none.
-func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err error) {
-	if page.Key, err = p.find(c); err != nil {
+func (p *trustPages) page(c *gin.Context) (page templates.TrustPage, err error) {
+	if page.Key, err = p.views.find(c); err != nil {
 		return page, err
 	}
 	if !page.Key.IsWorkload() || p.workload.Issuers().Off {
 		return page, value.ErrKeyNotFound
 	}
 	page.Version = cmp.Or(c.PostForm("made_from"), page.Key.TrustVersion.String())
-	page.Trust = p.trustFormOf(trustPath(page.Key)+"/preview", *page.Key.Trust)
+	page.Trust = p.formOf(trustPath(page.Key)+"/preview", *page.Key.Trust)
 	for name, value := range page.Key.TrustPins {
 		page.Pins = append(page.Pins, templates.TrustPin{Name: name, Value: value})
 	}
@@ -46,56 +46,56 @@ func (p *keyPages) trustPage(c *gin.Context) (page templates.TrustPage, err erro
 	return page, err
 }
 
-// editTrust shows the trust rule of a key.
-func (p *keyPages) editTrust(c *gin.Context) error {
-	page, err := p.trustPage(c)
+// edit shows the trust rule of a key.
+func (p *trustPages) edit(c *gin.Context) error {
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
 	page.Generated = c.Query(paramGenerated) != ""
-	return p.showTrust(c, http.StatusOK, page)
+	return p.show(c, http.StatusOK, page)
 }
 
-// previewTrust shows the fields of another provider and who could use the key, and saves nothing.
-func (p *keyPages) previewTrust(c *gin.Context) error {
-	page, err := p.trustPage(c)
+// preview shows the fields of another provider and who could use the key, and saves nothing.
+func (p *trustPages) preview(c *gin.Context) error {
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
-	p.submittedTrust(c, &page.Trust)
+	p.submitted(c, &page.Trust)
 	page.Trust.Claims.Problem = ""
-	return p.showTrust(c, http.StatusOK, page)
+	return p.show(c, http.StatusOK, page)
 }
 
-// saveTrust saves the trust rule of a key.
-func (p *keyPages) saveTrust(c *gin.Context) error {
-	page, err := p.trustPage(c)
+// save saves the trust rule of a key.
+func (p *trustPages) save(c *gin.Context) error {
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
-	rule := p.submittedTrust(c, &page.Trust)
+	rule := p.submitted(c, &page.Trust)
 	if page.Trust.Claims.Problem != "" {
-		return p.showTrust(c, http.StatusUnprocessableEntity, page)
+		return p.show(c, http.StatusUnprocessableEntity, page)
 	}
 	key, err := p.workload.SetTrust(c.Request.Context(), page.Key.AccountID, page.Key.ID, page.Version, rule, actorOf(c))
 	switch {
 	case explainTrust(&page.Trust, err):
-		return p.showTrust(c, http.StatusUnprocessableEntity, page)
+		return p.show(c, http.StatusUnprocessableEntity, page)
 	case errors.Is(err, value.ErrKeyAlreadyRevoked):
-		return p.redirectRevoked(c, key, true)
+		return p.views.redirectRevoked(c, key, true)
 	case errors.Is(err, value.ErrTrustChanged):
-		current := p.trustFormOf("", *key.Trust)
+		current := p.formOf("", *key.Trust)
 		page.Key, page.Version, page.Current = key, key.TrustVersion.String(), &current
-		return p.showTrust(c, http.StatusConflict, page)
+		return p.show(c, http.StatusConflict, page)
 	case err != nil:
 		return err
 	}
 	return p.redirectWith(c, trustPath(key), fmt.Sprintf("Trust rule of “%s” saved.", templates.Isolate(key.Label)))
 }
 
-func (p *keyPages) showTrust(c *gin.Context, status int, page templates.TrustPage) error {
-	if p.ended(page.Key) {
-		return p.redirectRevoked(c, page.Key, true)
+func (p *trustPages) show(c *gin.Context, status int, page templates.TrustPage) error {
+	if p.views.ended(page.Key) {
+		return p.views.redirectRevoked(c, page.Key, true)
 	}
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
@@ -121,26 +121,26 @@ type submittedKey struct {
 }
 
 func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
-	if s.unused, err = p.restrictionsOf(c, keys.Key{}); err != nil {
+	if s.unused, err = p.restrictions.formOf(c, keys.Key{}); err != nil {
 		return s, err
 	}
 	s.key = keys.NewKey{Label: c.PostForm("label"), Access: keys.Access(c.PostForm("access"))}
 	s.form = templates.APIKeyForm{
-		Label: s.key.Label, OnlyReports: s.key.Access == keys.AccessReports, Restrictions: s.unused, Trust: p.trustForm(previewPath),
+		Label: s.key.Label, OnlyReports: s.key.Access == keys.AccessReports, Restrictions: s.unused, Trust: p.trust.form(previewPath),
 	}
 	s.form.Restrictions.Agents = slices.Clone(s.unused.Agents)
-	s.key.Restrictions, s.valid = p.submittedRestrictions(c, &s.form.Restrictions, keys.Key{Access: s.key.Access})
+	s.key.Restrictions, s.valid = p.restrictions.submitted(c, &s.form.Restrictions, keys.Key{Access: s.key.Access})
 	s.used = s.form.OnlyReports || c.PostForm("provider") != "" || !reflect.DeepEqual(s.form.Restrictions, s.unused)
 	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(keys.CredentialWorkload); s.form.Trust.Workload {
-		rule := p.submittedTrust(c, &s.form.Trust)
+		rule := p.trust.submitted(c, &s.form.Trust)
 		s.key.Trust = &rule
 	}
 	return s, nil
 }
 
-// checkTrust explains the mistakes of a rule, and reports whether there are none. A nil rule has
+// check explains the mistakes of a rule, and reports whether there are none. A nil rule has
 // none.
-func (p *keyPages) checkTrust(form *templates.TrustForm, rule *workload.Rule) bool {
+func (p *trustPages) check(form *templates.TrustForm, rule *workload.Rule) bool {
 	if rule == nil {
 		return true
 	}

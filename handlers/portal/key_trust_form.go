@@ -8,24 +8,34 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/models/keys"
 	"portal/models/value"
 	"portal/models/workload"
 	"portal/templates"
 )
 
+// trustPages are the trust rule of a key, whose controls the form of a new key has too.
+type trustPages struct {
+	*site
+
+	views    keyViews
+	keys     *keys.Keys
+	workload *keys.Workload
+}
+
 // The prefix of the names of the fields of claims.
 const claimField = "claim."
 
-// trustForm returns the controls of a new rule. The address preview shows the form anew.
-func (p *keyPages) trustForm(preview string) templates.TrustForm {
+// form returns the controls of a new rule. The address preview shows the form anew.
+func (p *trustPages) form(preview string) templates.TrustForm {
 	form := templates.TrustForm{Offered: !p.workload.Issuers().Off, Platforms: workload.Platforms(), Preview: preview}
 	form.Audience.Value = p.BaseURL.String()
 	return form
 }
 
-// trustFormOf returns the controls with a rule.
-func (p *keyPages) trustFormOf(preview string, rule workload.Rule) templates.TrustForm {
-	form := p.trustForm(preview)
+// formOf returns the controls with a rule.
+func (p *trustPages) formOf(preview string, rule workload.Rule) templates.TrustForm {
+	form := p.form(preview)
 	form.Workload, form.Provider = true, rule.Provider
 	form.Issuer.Value, form.Audience.Value, form.JWKS.Value = rule.Issuer, rule.Audience, string(rule.JWKS)
 	form.Sentence = rule.String()
@@ -88,8 +98,8 @@ func sortedNames(claims map[string][]string) (names []string) {
 	return names
 }
 
-// submittedTrust sets the controls to the values of a submitted form, and returns the rule.
-func (p *keyPages) submittedTrust(c *gin.Context, form *templates.TrustForm) workload.Rule {
+// submitted sets the controls to the values of a submitted form, and returns the rule.
+func (p *trustPages) submitted(c *gin.Context, form *templates.TrustForm) workload.Rule {
 	rule := workload.Rule{
 		Provider: workload.Provider(c.PostForm("provider")), Issuer: strings.TrimSpace(c.PostForm("issuer")),
 		Audience: strings.TrimSpace(c.PostForm("audience")), Claims: map[string][]string{},

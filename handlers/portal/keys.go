@@ -13,22 +13,18 @@ import (
 	"portal/models/agents"
 	"portal/models/calls"
 	"portal/models/keys"
-	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
 )
 
-// keyPages are the pages of API keys: the list, the page of one, a rotation, and the revoked keys.
-type keyPages struct {
+// keyViews are what the pages about keys share: the key in the path, its row, and its secret.
+type keyViews struct {
 	*site
 
 	keys     *keys.Keys
 	keyUsage *keys.Usage
-	workload *keys.Workload
 	agents   *agents.Agents
 	calls    *calls.Calls
-	people   *people.People
-	usage    usagePages
 }
 
 // The parameter focus names the button that opened the row. That button gets the focus again.
@@ -48,12 +44,12 @@ var (
 	lastDay, lastHour = keys.Hours(25), keys.Hours(2)
 )
 
-func (p *keyPages) find(c *gin.Context) (keys.Key, error) {
-	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
+func (v *keyViews) find(c *gin.Context) (keys.Key, error) {
+	return v.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
 // ended reports whether a key is revoked or has expired.
-func (p *keyPages) ended(key keys.Key) bool { return key.EndedAt(p.Now()) != nil }
+func (v *keyViews) ended(key keys.Key) bool { return key.EndedAt(v.Now()) != nil }
 
 // read reads what the list of keys shows.
 func (p *keyPages) read(c *gin.Context) (keys.KeyList, error) {
@@ -92,22 +88,22 @@ func rotationWith(other keys.Key, old uuid.UUID, now time.Time) *templates.KeyRo
 }
 
 // rotation reads the rotation of one key, or returns nil if it has none with an active key.
-func (p *keyPages) rotation(c *gin.Context, key keys.Key) (*templates.KeyRotation, error) {
+func (v *keyViews) rotation(c *gin.Context, key keys.Key) (*templates.KeyRotation, error) {
 	if key.ReplacesID != nil {
-		old, err := p.keys.Find(c.Request.Context(), key.AccountID, *key.ReplacesID)
-		if err != nil || !p.ended(old) {
-			return rotationWith(old, old.ID, p.Now()), err
+		old, err := v.keys.Find(c.Request.Context(), key.AccountID, *key.ReplacesID)
+		if err != nil || !v.ended(old) {
+			return rotationWith(old, old.ID, v.Now()), err
 		}
 	}
-	replacement, err := p.keys.Replacement(c.Request.Context(), key.AccountID, key.ID)
+	replacement, err := v.keys.Replacement(c.Request.Context(), key.AccountID, key.ID)
 	if errors.Is(err, value.ErrKeyNotFound) {
 		return nil, nil
 	}
-	return rotationWith(replacement, key.ID, p.Now()), err
+	return rotationWith(replacement, key.ID, v.Now()), err
 }
 
-func (p *keyPages) row(key keys.KeyUsage, rotation *templates.KeyRotation) templates.APIKeyRow {
-	now := p.Now()
+func (v *keyViews) row(key keys.KeyUsage, rotation *templates.KeyRotation) templates.APIKeyRow {
+	now := v.Now()
 	requests, _ := key.Total()
 	return templates.APIKeyRow{
 		Key: key.Key, Created: templates.NewMoment(key.CreatedAt, now), ShortDate: templates.ShortDate(key.CreatedAt, now), LastUsed: optionalMoment(key.LastUsedAt, now),
@@ -117,31 +113,31 @@ func (p *keyPages) row(key keys.KeyUsage, rotation *templates.KeyRotation) templ
 }
 
 // readRow reads the usage and the rotation of a key.
-func (p *keyPages) readRow(c *gin.Context, key keys.Key) (templates.APIKeyRow, error) {
-	usage, err := p.keyUsage.Of(c.Request.Context(), key.AccountID, chartDays, key.ID)
+func (v *keyViews) readRow(c *gin.Context, key keys.Key) (templates.APIKeyRow, error) {
+	usage, err := v.keyUsage.Of(c.Request.Context(), key.AccountID, chartDays, key.ID)
 	if err != nil {
 		return templates.APIKeyRow{}, err
 	}
-	rotation, err := p.rotation(c, key)
+	rotation, err := v.rotation(c, key)
 	if err != nil {
 		return templates.APIKeyRow{}, err
 	}
-	row := p.row(usage[key.ID], rotation)
-	return row, p.addCallLimits(c, key.AccountID, &row)
+	row := v.row(usage[key.ID], rotation)
+	return row, v.addCallLimits(c, key.AccountID, &row)
 }
 
 // addCallLimits adds to rows how much of their limits calls use.
-func (p *keyPages) addCallLimits(c *gin.Context, accountID uuid.UUID, rows ...*templates.APIKeyRow) error {
+func (v *keyViews) addCallLimits(c *gin.Context, accountID uuid.UUID, rows ...*templates.APIKeyRow) error {
 	var limited []uuid.UUID
 	for _, row := range rows {
 		if !row.Limits.IsZero() {
 			limited = append(limited, row.ID)
 		}
 	}
-	if len(limited) == 0 || !p.calls.Enabled() {
+	if len(limited) == 0 || !v.calls.Enabled() {
 		return nil
 	}
-	used, err := p.calls.UsedByKeys(c.Request.Context(), accountID, limited)
+	used, err := v.calls.UsedByKeys(c.Request.Context(), accountID, limited)
 	for _, row := range rows {
 		row.CallLimits = templates.UsedLimits(used[row.ID], row.Limits)
 	}
@@ -158,19 +154,19 @@ func unused(key keys.Key, now time.Time) bool {
 }
 
 // showRevoked removes the row of a revoked key from the page, with a notice.
-func (p *keyPages) showRevoked(c *gin.Context, key keys.Key, already bool) error {
+func (v *keyViews) showRevoked(c *gin.Context, key keys.Key, already bool) error {
 	location := homePath
 	if wantsBack(c) {
 		location = keyPath(key)
 	}
-	return p.reply(c, reply{
+	return v.reply(c, reply{
 		notice: revokedNotice(key, already), fragment: templates.APIKeyRevoked{ID: key.ID}, location: location, event: keysChanged,
 	})
 }
 
 // redirectRevoked redirects to the page of keys, with a notice that the key was revoked.
-func (p *keyPages) redirectRevoked(c *gin.Context, key keys.Key, already bool) error {
-	return p.redirectWith(c, homePath, revokedNotice(key, already))
+func (v *keyViews) redirectRevoked(c *gin.Context, key keys.Key, already bool) error {
+	return v.redirectWith(c, homePath, revokedNotice(key, already))
 }
 
 func revokedNotice(key keys.Key, already bool) string {

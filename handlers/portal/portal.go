@@ -23,17 +23,21 @@ import (
 type Portal struct {
 	*site
 
-	keys      keyPages
-	agents    agentPages
-	calls     callPages
-	usage     usagePages
-	activity  activityPages
-	people    peoplePages
-	account   accountPages
-	settings  settingsPages
-	webhooks  webhookPages
-	signIn    signInPages
-	documents documents
+	keys         keyPages
+	revocations  revocationPages
+	rotations    rotationPages
+	restrictions restrictionsPages
+	trust        trustPages
+	agents       agentPages
+	calls        callPages
+	usage        usagePages
+	activity     activityPages
+	people       peoplePages
+	account      accountPages
+	settings     settingsPages
+	webhooks     webhookPages
+	signIn       signInPages
+	documents    documents
 }
 
 // The embedded files are parsed once, because they do not depend on the configuration.
@@ -80,21 +84,29 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	s.brand = look
 	store := d.Store
 	usage := usagePages{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
+	views := keyViews{site: s, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents, calls: store.Calls}
+	revocations := revocationPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
+	restrictions := restrictionsPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents, calls: store.Calls}
+	trust := trustPages{site: s, views: views, keys: store.Keys, workload: store.Workload}
 	oidc := newOIDCClient(s)
 	return &Portal{
 		site: s,
 		keys: keyPages{
-			site: s, keys: store.Keys, keyUsage: store.Usage, workload: store.Workload,
-			agents: store.Agents, calls: store.Calls, people: store.People, usage: usage,
+			site: s, views: views, restrictions: restrictions, trust: trust, usage: usage,
+			keys: store.Keys, keyUsage: store.Usage, workload: store.Workload, calls: store.Calls, people: store.People,
 		},
-		agents:   agentPages{site: s, agents: store.Agents, calls: store.Calls},
-		calls:    callPages{site: s, calls: store.Calls, keys: store.Keys, agents: store.Agents, accounts: store.Accounts},
-		usage:    usage,
-		activity: activityPages{site: s, activity: store.Activity, keys: store.Keys, keyUsage: store.Usage, people: store.People},
-		people:   peoplePages{site: s, people: store.People, invitations: store.Invitations, keys: store.Keys},
-		account:  accountPages{site: s, credentials: store.Credentials, passkeys: keys, oidc: oidc},
-		settings: settingsPages{site: s, accounts: store.Accounts, credentials: store.Credentials, keys: store.Keys, unused: store.Unused},
-		webhooks: webhookPages{site: s, webhooks: store.Webhooks},
+		revocations:  revocations,
+		rotations:    rotationPages{site: s, views: views, revocations: revocations, keys: store.Keys, keyUsage: store.Usage},
+		restrictions: restrictions,
+		trust:        trust,
+		agents:       agentPages{site: s, agents: store.Agents, calls: store.Calls},
+		calls:        callPages{site: s, calls: store.Calls, keys: store.Keys, agents: store.Agents, accounts: store.Accounts},
+		usage:        usage,
+		activity:     activityPages{site: s, activity: store.Activity, keys: store.Keys, keyUsage: store.Usage, people: store.People},
+		people:       peoplePages{site: s, people: store.People, invitations: store.Invitations, keys: store.Keys},
+		account:      accountPages{site: s, credentials: store.Credentials, passkeys: keys, oidc: oidc},
+		settings:     settingsPages{site: s, accounts: store.Accounts, credentials: store.Credentials, keys: store.Keys, unused: store.Unused},
+		webhooks:     webhookPages{site: s, webhooks: store.Webhooks},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, oidc: oidc,

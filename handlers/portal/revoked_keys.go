@@ -17,8 +17,8 @@ const (
 	revokedDays = int(keys.RevokedKeysKept / value.Day)
 )
 
-// listRevoked shows the keys that were revoked in the last 90 days.
-func (p *keyPages) listRevoked(c *gin.Context) error {
+// list shows the keys that were revoked in the last 90 days.
+func (p *revocationPages) list(c *gin.Context) error {
 	before, err := queryID(c, paramBefore)
 	if err != nil {
 		return err
@@ -28,13 +28,13 @@ func (p *keyPages) listRevoked(c *gin.Context) error {
 		return err
 	}
 	page := templates.RevokedKeysPage{Paged: before != uuid.Nil, Days: revokedDays, Older: pageAfter(revokedPath, paramBefore, keys.Next)}
-	if page.Keys, err = p.revokedRows(c, keys.Items); err != nil {
+	if page.Keys, err = p.rows(c, keys.Items); err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-func (p *keyPages) revokedRows(c *gin.Context, ofAccount []keys.Key) ([]templates.RevokedKeyRow, error) {
+func (p *revocationPages) rows(c *gin.Context, ofAccount []keys.Key) ([]templates.RevokedKeyRow, error) {
 	ids := make([]uuid.UUID, len(ofAccount))
 	for i, key := range ofAccount {
 		ids[i] = key.ID
