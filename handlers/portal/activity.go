@@ -25,8 +25,6 @@ type activityPages struct {
 	people   *people.People
 }
 
-const activityPath = "/activity"
-
 // activitiesPerPage is the number of activities on a page.
 const activitiesPerPage = 50
 

@@ -21,7 +21,6 @@ const (
 	paramKind = "kind" // an action or a group
 	// A user's id, "operator", "system", or "visitor" for someone who was not signed in.
 	paramActor  = "who"
-	paramKey    = "key"
 	paramFrom   = "from" // a day, such as 2026-03-14
 	paramUntil  = "to"   // the last day
 	paramSearch = "q"

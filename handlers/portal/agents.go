@@ -24,11 +24,8 @@ type agentPages struct {
 	calls  *calls.Calls
 }
 
-const (
-	agentsPath = "/agents"
-	// agentsPerPage is the number of agents on a page.
-	agentsPerPage = 100
-)
+// agentsPerPage is the number of agents on a page.
+const agentsPerPage = 100
 
 // list shows a page of the agents, and the form that creates one.
 func (p *agentPages) list(c *gin.Context) error {

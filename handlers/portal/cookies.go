@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers/deps"
 	"portal/models/people"
+	"portal/models/value"
 )
 
 // The names of the portal's cookies.
@@ -26,6 +27,13 @@ const (
 	deviceCookie    = "device"    // identifies the device of a user who has signed in
 	dismissedCookie = "dismissed" // the notice about leaked keys
 	hintsCookie     = "hints"     // what is worth a look, and was dismissed
+)
+
+const (
+	// leakNotice is how long the page of keys says that a key was revoked as leaked.
+	leakNotice = 7 * value.Day
+	// hintRest is how long a dismissed hint is not shown.
+	hintRest = 30 * value.Day
 )
 
 // cookieAges are the lifetimes of what waits in the browser between two requests. With zero, the

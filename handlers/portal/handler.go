@@ -2,16 +2,13 @@ package portal
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models/people"
 	"portal/models/value"
-	"portal/templates"
 )
 
 // handler handles one action. [site.handle] renders its error.
@@ -89,56 +86,10 @@ func (s *site) plainAddress(c *gin.Context) {
 	}
 }
 
-// requireSession redirects visitors to the sign-in page, which leads them back afterwards.
-func (s *site) requireSession(c *gin.Context) {
-	session, err := s.currentSession(c)
-	switch {
-	case err != nil:
-		s.Render(c, err)
-		c.Abort()
-	case session == nil:
-		notice := ""
-		if interrupted(c) {
-			notice = "Your session has ended. Your changes were not saved."
-		}
-		if account := s.removedFrom(c); account != "" {
-			notice = fmt.Sprintf("You were removed from %s. Only an owner can invite you back.", templates.Isolate(account))
-		}
-		_ = s.redirectWith(c, signInAddress(c, s.returnPath(c)), notice)
-		c.Abort()
-	default:
-		c.Set(sessionContextKey, *session)
-		middleware.SetCaller(c, middleware.Caller{Account: session.AccountID, User: session.UserID})
-		if session.FactorDue && !slices.Contains(setUpPaths, c.FullPath()) {
-			_ = s.redirect(c, secondFactorPath)
-			c.Abort()
-		}
-	}
-}
-
-// removedFrom returns the name of the account that the user of an ended session was removed from,
-// otherwise "". The browser has named the user since it signed in.
-func (s *site) removedFrom(c *gin.Context) string {
-	var device people.Device
-	if _, err := c.Request.Cookie(s.sessions.name); err != nil || !s.cookies.read(c, deviceCookie, &device) {
-		return ""
-	}
-	account, err := s.Store.People.RemovedFrom(c.Request.Context(), device.UserID)
-	if err != nil {
-		_ = c.Error(err) // the redirect works without it
-	}
-	return account
-}
-
 // requireOwner refuses the requests of members. It must run after requireSession.
 func (s *site) requireOwner(c *gin.Context) {
 	if !owns(sessionFrom(c)) {
 		s.Render(c, value.ErrNotOwner)
 		c.Abort()
 	}
-}
-
-// setUpPaths are the routes that stay open to a user who must set up a second factor first.
-var setUpPaths = []string{
-	secondFactorPath, passkeysPath, passkeysPath + "/options", "/account/authenticator", "/account/authenticator/confirmation",
 }

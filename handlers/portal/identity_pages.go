@@ -14,8 +14,6 @@ import (
 	"portal/templates"
 )
 
-const identityPath = "/account/identity"
-
 // createIdentity sends the browser to the provider, to connect an identity to the signed-in user.
 // Because the Content-Security-Policy allows no form whose response redirects to another site, it
 // answers with a page that leads there.

@@ -97,3 +97,15 @@ func (p *peoplePages) cancelInvitation(c *gin.Context) error {
 		fragment: p.fragment(c, page, page.List), location: peoplePath,
 	})
 }
+
+func (p *peoplePages) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
+	invitations, err := p.invitations.Pending(c.Request.Context(), sessionFrom(c).AccountID)
+	var rows []templates.InvitationRow
+	for _, invitation := range invitations {
+		rows = append(rows, templates.InvitationRow{
+			ID: invitation.ID, Email: invitation.Email, Role: roleName(invitation.Role),
+			Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
+		})
+	}
+	return rows, err
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -58,34 +60,6 @@ func (p *keyPages) generate(c *gin.Context) error {
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
 }
 
-// generate generates a key within the account's limit of generations, or returns a 429. A
-// refused generation does not count.
-func (v *keyViews) generate(c *gin.Context, n keys.NewKey) (keys.Key, string, error) {
-	accountID := sessionFrom(c).AccountID
-	if _, wait := v.generations.Take(accountID); wait > 0 {
-		return keys.Key{}, "", problem.TooManyGenerations(wait)
-	}
-	key, secret, err := v.keys.Generate(c.Request.Context(), accountID, n, actorOf(c))
-	if err != nil {
-		v.generations.Return(accountID)
-	}
-	return key, secret, err
-}
-
-// reveal returns the view that shows a generated key once.
-func (v *keyViews) reveal(key keys.Key, secret, agentID string) templates.APIKeyReveal {
-	list := "/api/agents"
-	if key.OnlyReports() {
-		agentID, list = "", "/api/activity"
-	}
-	return templates.APIKeyReveal{
-		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
-		TokenURL: v.url("/api/widget/token"), ListURL: v.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
-		Expires: templates.NewKeyExpires(key.ExpiresAt, v.Now()), Restrictions: key.Restrictions(),
-		OnlyReports: key.OnlyReports(), LeaksReported: v.GitHubKeysURL != "",
-	}
-}
-
 // explainRefusal shows the form again with the reason why no key was generated.
 func (p *keyPages) explainRefusal(c *gin.Context, form templates.APIKeyForm, err error) error {
 	if explainRestrictions(&form.Restrictions, &form.LabelProblem, err) {
@@ -109,27 +83,6 @@ func (p *keyPages) refuse(c *gin.Context, status int, form templates.APIKeyForm)
 	}})
 }
 
-// exampleAgent returns the id of an agent for the examples, empty if the account has none.
-func (v *keyViews) exampleAgent(c *gin.Context) (string, error) {
-	first, err := v.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
-	if err != nil || len(first.Items) == 0 {
-		return "", err
-	}
-	return first.Items[0].ID.String(), nil
-}
-
-// exampleAgentOf returns the id of an agent that the key reaches: one of its list or, if it has
-// none, first, which may be empty.
-func exampleAgentOf(key keys.Key, first string) string {
-	switch {
-	case key.Agents == nil:
-		return first
-	case len(key.Agents) == 0:
-		return ""
-	}
-	return key.Agents[0].String()
-}
-
 // showFirstUse says that a key has received its first request, was revoked or has expired.
 func (p *keyPages) showFirstUse(c *gin.Context) error {
 	key, err := p.views.find(c)
@@ -146,4 +99,42 @@ func (p *keyPages) showFirstUse(c *gin.Context) error {
 		r.status = http.StatusNoContent
 	}
 	return p.reply(c, r)
+}
+
+// previewKey shows the form of a new key with the fields of its provider, and generates nothing.
+func (p *keyPages) previewKey(c *gin.Context) error {
+	submitted, err := p.submittedKey(c)
+	if err != nil {
+		return err
+	}
+	clearProblems(&submitted.form.Restrictions)
+	submitted.form.Trust.Claims.Problem = ""
+	return p.refuse(c, http.StatusOK, submitted.form)
+}
+
+// submittedKey is a submitted form of a new key.
+type submittedKey struct {
+	form   templates.APIKeyForm // with the submitted values
+	unused templates.KeyRestrictions
+	used   bool        // the form has more than a label
+	key    keys.NewKey // without the id of the form
+	valid  bool        // the restrictions
+}
+
+func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
+	if s.unused, err = p.restrictions.formOf(c, keys.Key{}); err != nil {
+		return s, err
+	}
+	s.key = keys.NewKey{Label: c.PostForm("label"), Access: keys.Access(c.PostForm("access"))}
+	s.form = templates.APIKeyForm{
+		Label: s.key.Label, OnlyReports: s.key.Access == keys.AccessReports, Restrictions: s.unused, Trust: p.trust.form(previewPath),
+	}
+	s.form.Restrictions.Agents = slices.Clone(s.unused.Agents)
+	s.key.Restrictions, s.valid = p.restrictions.submitted(c, &s.form.Restrictions, keys.Key{Access: s.key.Access})
+	s.used = s.form.OnlyReports || c.PostForm("provider") != "" || !reflect.DeepEqual(s.form.Restrictions, s.unused)
+	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(keys.CredentialWorkload); s.form.Trust.Workload {
+		rule := p.trust.submitted(c, &s.form.Trust)
+		s.key.Trust = &rule
+	}
+	return s, nil
 }

@@ -14,11 +14,7 @@ import (
 	"portal/templates"
 )
 
-const (
-	hintsPath = homePath + "/hints/dismissal"
-	// hintRest is how long a dismissed hint is not shown.
-	hintRest = 30 * value.Day
-)
+const hintsPath = homePath + "/hints/dismissal"
 
 // dismissedHints are the hints that a user has dismissed in this browser, and when they are shown
 // again.
@@ -26,12 +22,6 @@ type dismissedHints struct {
 	User  uuid.UUID // on a shared browser the next user must see the hints
 	Until map[string]time.Time
 }
-
-// paramShow is what a list is filtered by.
-const paramShow = "show"
-
-// showWithoutFactor filters the list of people.
-const showWithoutFactor = "no-two-step"
 
 // keyShow is a filter of the list of keys.
 type keyShow struct {

@@ -7,18 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/keys"
-	"portal/models/value"
 	"portal/templates"
 )
 
-const (
-	// leakNotice is how long the page of keys says that a key was revoked as leaked.
-	leakNotice = 7 * value.Day
-	// noticedLeaks is how many keys the notice names.
-	noticedLeaks = 3
+// noticedLeaks is how many keys the notice names.
+const noticedLeaks = 3
 
-	paramReplacing = "replacing"
-)
+const paramReplacing = "replacing"
 
 // dismissedLeaks is the notice that a user has dismissed. A cookie carries it, so each reader
 // dismisses the notice alone.

@@ -5,16 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
-	"strings"
-	"unicode"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
-	"golang.org/x/text/runes"
-	"golang.org/x/text/transform"
-	"golang.org/x/text/unicode/norm"
 
 	"portal/models/keys"
 	"portal/models/value"
@@ -48,14 +43,6 @@ func (p *keyPages) newPage(c *gin.Context) (templates.APIKeysPage, error) {
 	}
 	form := templates.APIKeyForm{FormID: uuid.New(), Label: lost.Label, Trust: p.trust.form(previewPath), OnlyReports: restrictions.OnlyReports, Restrictions: restrictions}
 	return p.page(c, form)
-}
-
-// replyWith replies with a row that asks something, or with a page of the question alone.
-func (v *keyViews) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
-	if wantsBack(c) {
-		row.Back = backToKey
-	}
-	return v.reply(c, reply{status: status, fragment: row, page: present(templates.KeyQuestion{APIKeyRow: row})})
 }
 
 // showChanges returns the list if it differs from the version that the client shows.
@@ -131,8 +118,51 @@ func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bo
 	return list, nil
 }
 
-// paramSort is the order of the list in its query string.
-const paramSort = "sort"
+// read reads what the list of keys shows.
+func (p *keyPages) read(c *gin.Context) (keys.KeyList, error) {
+	return p.keyUsage.OfList(c.Request.Context(), sessionFrom(c).AccountID, chartDays, p.leakedSince(c), noticedLeaks+1)
+}
+
+// rotations returns the rotation of each of these keys, newest first, that replaces another one of
+// them or is replaced by one.
+func rotations(ofAccount []keys.KeyUsage, now time.Time) map[uuid.UUID]*templates.KeyRotation {
+	byID, found := map[uuid.UUID]keys.Key{}, map[uuid.UUID]*templates.KeyRotation{}
+	for _, key := range ofAccount {
+		byID[key.ID] = key.Key
+	}
+	for _, key := range ofAccount {
+		if key.ReplacesID == nil {
+			continue
+		}
+		old, ok := byID[*key.ReplacesID]
+		if !ok {
+			continue
+		}
+		found[key.ID] = rotationWith(old, old.ID, now)
+		if found[old.ID] == nil { // a rotation continues with the newest replacement
+			found[old.ID] = rotationWith(key.Key, old.ID, now)
+		}
+	}
+	return found
+}
+
+// paramSelected is a selected key in a query string or a form, and paramAll selects all keys of the
+// list.
+const (
+	paramSelected = "selected"
+	paramAll      = "all"
+)
+
+// selected returns the ids, without duplicates, and at most as many as an account has active keys.
+func selected(texts []string) (ids []uuid.UUID) {
+	seen := map[uuid.UUID]bool{}
+	for _, text := range texts {
+		if id, ok := parseID(text); ok && !seen[id] && len(ids) < value.MaxActiveKeys {
+			seen[id], ids = true, append(ids, id)
+		}
+	}
+	return ids
+}
 
 // keyOrder is an order of the list: by the rank of each key, as text.
 type keyOrder struct {
@@ -168,23 +198,6 @@ func lastUsed(key keys.KeyUsage) string {
 func requested(key keys.KeyUsage) string {
 	requests, _ := key.Total()
 	return numberRank(requests)
-}
-
-func numberRank(n int64) string { return fmt.Sprintf("%020d", n) }
-
-var digits = regexp.MustCompile(`[0-9]+`)
-
-const longestNumber = 100 // digits, because a label has at most 100 characters
-
-// labelRank ignores case and accents. Numbers have leading zeros, so that "Key 2" is before "key
-// 10". The tables of package collate would add 1.3 MB to the program.
-func labelRank(key keys.KeyUsage) string {
-	// The chain is not safe for concurrent use, so every call makes its own.
-	// This transformation never fails.
-	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), key.Label)
-	return digits.ReplaceAllStringFunc(strings.ToLower(plain), func(number string) string {
-		return strings.Repeat("0", max(0, longestNumber-len(number))) + number
-	})
 }
 
 // keyOrderOf returns the order of the query string. An unknown value is ignored.

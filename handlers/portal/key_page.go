@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -12,28 +11,6 @@ import (
 	"portal/models/people"
 	"portal/templates"
 )
-
-func keyPath(key keys.Key) string { return fmt.Sprintf("%s/%s", homePath, key.ID) }
-
-// With the parameter back, a page about a key leads back to the page of the key, otherwise to the
-// list.
-const (
-	paramBack = "back"
-	backToKey = "key"
-)
-
-func wantsBack(c *gin.Context) bool {
-	return c.Query(paramBack) == backToKey || c.PostForm(paramBack) == backToKey
-}
-
-// back returns the address that a page about a key leads back to. In the list, the button with this
-// name takes the focus.
-func back(c *gin.Context, key keys.Key, button string) string {
-	if wantsBack(c) {
-		return keyPath(key)
-	}
-	return fmt.Sprintf("%s#%s-%s", homePath, button, key.ID)
-}
 
 // keyPages are the list of keys, the page of one, and the form that generates one.
 type keyPages struct {

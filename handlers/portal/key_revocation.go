@@ -78,15 +78,6 @@ func (p *revocationPages) refuseReason(c *gin.Context, message string) error {
 	return p.showConfirmation(c, http.StatusUnprocessableEntity, key, confirmation)
 }
 
-// durable returns the key unchanged if it is active. Before a page says that a key was
-// revoked, the revocation must be one that no failover can undo.
-func (v *keyViews) durable(c *gin.Context, key keys.Key) (keys.Key, error) {
-	if key.RevokedAt == nil {
-		return key, nil
-	}
-	return v.keys.FindDurable(c.Request.Context(), key.AccountID, key.ID)
-}
-
 func (p *revocationPages) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {

@@ -16,24 +16,6 @@ import (
 // selectedPath revokes the keys that are selected in the list.
 const selectedPath = homePath + "/revocation"
 
-// paramSelected is a selected key in a query string or a form, and paramAll selects all keys of the
-// list.
-const (
-	paramSelected = "selected"
-	paramAll      = "all"
-)
-
-// selected returns the ids, without duplicates, and at most as many as an account has active keys.
-func selected(texts []string) (ids []uuid.UUID) {
-	seen := map[uuid.UUID]bool{}
-	for _, text := range texts {
-		if id, ok := parseID(text); ok && !seen[id] && len(ids) < value.MaxActiveKeys {
-			seen[id], ids = true, append(ids, id)
-		}
-	}
-	return ids
-}
-
 // newSelected asks whether to revoke the selected keys.
 func (p *revocationPages) newSelected(c *gin.Context) error {
 	page, err := p.ofSelected(c, selected(c.QueryArray(paramSelected)))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 
 	"portal/models/keys"
 	"portal/models/value"
-	"portal/models/workload"
 	"portal/templates"
 )
 
@@ -98,52 +96,4 @@ func (p *trustPages) show(c *gin.Context, status int, page templates.TrustPage) 
 		return p.views.redirectRevoked(c, page.Key, true)
 	}
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
-}
-
-// previewKey shows the form of a new key with the fields of its provider, and generates nothing.
-func (p *keyPages) previewKey(c *gin.Context) error {
-	submitted, err := p.submittedKey(c)
-	if err != nil {
-		return err
-	}
-	clearProblems(&submitted.form.Restrictions)
-	submitted.form.Trust.Claims.Problem = ""
-	return p.refuse(c, http.StatusOK, submitted.form)
-}
-
-// submittedKey is a submitted form of a new key.
-type submittedKey struct {
-	form   templates.APIKeyForm // with the submitted values
-	unused templates.KeyRestrictions
-	used   bool        // the form has more than a label
-	key    keys.NewKey // without the id of the form
-	valid  bool        // the restrictions
-}
-
-func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
-	if s.unused, err = p.restrictions.formOf(c, keys.Key{}); err != nil {
-		return s, err
-	}
-	s.key = keys.NewKey{Label: c.PostForm("label"), Access: keys.Access(c.PostForm("access"))}
-	s.form = templates.APIKeyForm{
-		Label: s.key.Label, OnlyReports: s.key.Access == keys.AccessReports, Restrictions: s.unused, Trust: p.trust.form(previewPath),
-	}
-	s.form.Restrictions.Agents = slices.Clone(s.unused.Agents)
-	s.key.Restrictions, s.valid = p.restrictions.submitted(c, &s.form.Restrictions, keys.Key{Access: s.key.Access})
-	s.used = s.form.OnlyReports || c.PostForm("provider") != "" || !reflect.DeepEqual(s.form.Restrictions, s.unused)
-	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(keys.CredentialWorkload); s.form.Trust.Workload {
-		rule := p.trust.submitted(c, &s.form.Trust)
-		s.key.Trust = &rule
-	}
-	return s, nil
-}
-
-// check explains the mistakes of a rule, and reports whether there are none. A nil rule has
-// none.
-func (p *trustPages) check(form *templates.TrustForm, rule *workload.Rule) bool {
-	if rule == nil {
-		return true
-	}
-	_, err := p.keys.CheckTrust(*rule)
-	return !explainTrust(form, err) && form.Claims.Problem == ""
 }

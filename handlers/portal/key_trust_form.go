@@ -205,3 +205,13 @@ func explainTrust(form *templates.TrustForm, err error) bool {
 	}
 	return true
 }
+
+// check explains the mistakes of a rule, and reports whether there are none. A nil rule has
+// none.
+func (p *trustPages) check(form *templates.TrustForm, rule *workload.Rule) bool {
+	if rule == nil {
+		return true
+	}
+	_, err := p.keys.CheckTrust(*rule)
+	return !explainTrust(form, err) && form.Claims.Problem == ""
+}

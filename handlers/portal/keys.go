@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/problem"
 	"portal/models/agents"
 	"portal/models/calls"
 	"portal/models/keys"
@@ -34,6 +35,13 @@ const (
 	focusMenu   = "menu"
 )
 
+// With the parameter back, a page about a key leads back to the page of the key, otherwise to the
+// list.
+const (
+	paramBack = "back"
+	backToKey = "key"
+)
+
 // keysChanged is the event after which an open list fetches its changes.
 const keysChanged = "keys-changed"
 
@@ -50,34 +58,6 @@ func (v *keyViews) find(c *gin.Context) (keys.Key, error) {
 
 // ended reports whether a key is revoked or has expired.
 func (v *keyViews) ended(key keys.Key) bool { return key.EndedAt(v.Now()) != nil }
-
-// read reads what the list of keys shows.
-func (p *keyPages) read(c *gin.Context) (keys.KeyList, error) {
-	return p.keyUsage.OfList(c.Request.Context(), sessionFrom(c).AccountID, chartDays, p.leakedSince(c), noticedLeaks+1)
-}
-
-// rotations returns the rotation of each of these keys, newest first, that replaces another one of
-// them or is replaced by one.
-func rotations(ofAccount []keys.KeyUsage, now time.Time) map[uuid.UUID]*templates.KeyRotation {
-	byID, found := map[uuid.UUID]keys.Key{}, map[uuid.UUID]*templates.KeyRotation{}
-	for _, key := range ofAccount {
-		byID[key.ID] = key.Key
-	}
-	for _, key := range ofAccount {
-		if key.ReplacesID == nil {
-			continue
-		}
-		old, ok := byID[*key.ReplacesID]
-		if !ok {
-			continue
-		}
-		found[key.ID] = rotationWith(old, old.ID, now)
-		if found[old.ID] == nil { // a rotation continues with the newest replacement
-			found[old.ID] = rotationWith(key.Key, old.ID, now)
-		}
-	}
-	return found
-}
 
 // rotationWith returns a key's rotation with another key, where the key with the id old is
 // replaced.
@@ -187,4 +167,85 @@ func versionOf(shown any) string {
 		panic(err) // every view has JSON
 	}
 	return fmt.Sprintf("%x", hash.Sum64())
+}
+
+func keyPath(key keys.Key) string { return fmt.Sprintf("%s/%s", homePath, key.ID) }
+
+func wantsBack(c *gin.Context) bool {
+	return c.Query(paramBack) == backToKey || c.PostForm(paramBack) == backToKey
+}
+
+// back returns the address that a page about a key leads back to. In the list, the button with this
+// name takes the focus.
+func back(c *gin.Context, key keys.Key, button string) string {
+	if wantsBack(c) {
+		return keyPath(key)
+	}
+	return fmt.Sprintf("%s#%s-%s", homePath, button, key.ID)
+}
+
+// durable returns the key unchanged if it is active. Before a page says that a key was
+// revoked, the revocation must be one that no failover can undo.
+func (v *keyViews) durable(c *gin.Context, key keys.Key) (keys.Key, error) {
+	if key.RevokedAt == nil {
+		return key, nil
+	}
+	return v.keys.FindDurable(c.Request.Context(), key.AccountID, key.ID)
+}
+
+// generate generates a key within the account's limit of generations, or returns a 429. A
+// refused generation does not count.
+func (v *keyViews) generate(c *gin.Context, n keys.NewKey) (keys.Key, string, error) {
+	accountID := sessionFrom(c).AccountID
+	if _, wait := v.generations.Take(accountID); wait > 0 {
+		return keys.Key{}, "", problem.TooManyGenerations(wait)
+	}
+	key, secret, err := v.keys.Generate(c.Request.Context(), accountID, n, actorOf(c))
+	if err != nil {
+		v.generations.Return(accountID)
+	}
+	return key, secret, err
+}
+
+// reveal returns the view that shows a generated key once.
+func (v *keyViews) reveal(key keys.Key, secret, agentID string) templates.APIKeyReveal {
+	list := "/api/agents"
+	if key.OnlyReports() {
+		agentID, list = "", "/api/activity"
+	}
+	return templates.APIKeyReveal{
+		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
+		TokenURL: v.url("/api/widget/token"), ListURL: v.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
+		Expires: templates.NewKeyExpires(key.ExpiresAt, v.Now()), Restrictions: key.Restrictions(),
+		OnlyReports: key.OnlyReports(), LeaksReported: v.GitHubKeysURL != "",
+	}
+}
+
+// exampleAgent returns the id of an agent for the examples, empty if the account has none.
+func (v *keyViews) exampleAgent(c *gin.Context) (string, error) {
+	first, err := v.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
+	if err != nil || len(first.Items) == 0 {
+		return "", err
+	}
+	return first.Items[0].ID.String(), nil
+}
+
+// exampleAgentOf returns the id of an agent that the key reaches: one of its list or, if it has
+// none, first, which may be empty.
+func exampleAgentOf(key keys.Key, first string) string {
+	switch {
+	case key.Agents == nil:
+		return first
+	case len(key.Agents) == 0:
+		return ""
+	}
+	return key.Agents[0].String()
+}
+
+// replyWith replies with a row that asks something, or with a page of the question alone.
+func (v *keyViews) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
+	if wantsBack(c) {
+		row.Back = backToKey
+	}
+	return v.reply(c, reply{status: status, fragment: row, page: present(templates.KeyQuestion{APIKeyRow: row})})
 }

@@ -13,7 +13,14 @@ const (
 	accountPath      = "/account"
 	passkeysPath     = accountPath + "/passkeys"
 	secondFactorPath = accountPath + "/second-factor"
+	identityPath     = accountPath + "/identity"
 	settingsPath     = "/settings"
+	agentsPath       = "/agents"
+	usagePath        = "/usage"
+	activityPath     = "/activity"
+	peoplePath       = "/people"
+	invitationsPath  = peoplePath + "/invitations"
+	webhooksPath     = "/webhooks"
 
 	invitationPath    = "/invitations"
 	passwordResetPath = "/password-resets" // also of the page that asks for a link

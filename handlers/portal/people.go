@@ -24,13 +24,11 @@ type peoplePages struct {
 	keys        *keys.Keys
 }
 
-const (
-	peoplePath      = "/people"
-	invitationsPath = peoplePath + "/invitations"
-	// peoplePerPage is the number of people on a page, besides the invitations on the first
-	// one.
-	peoplePerPage = 100
-)
+// peoplePerPage is the number of people on a page, besides the invitations on the first one.
+const peoplePerPage = 100
+
+// showWithoutFactor filters the list of people.
+const showWithoutFactor = "no-two-step"
 
 // list shows the people of the account and, to owners, the form that invites one.
 func (p *peoplePages) list(c *gin.Context) error {
@@ -274,16 +272,4 @@ func roleName(role people.Role) string {
 		return "an owner"
 	}
 	return "a member"
-}
-
-func (p *peoplePages) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
-	invitations, err := p.invitations.Pending(c.Request.Context(), sessionFrom(c).AccountID)
-	var rows []templates.InvitationRow
-	for _, invitation := range invitations {
-		rows = append(rows, templates.InvitationRow{
-			ID: invitation.ID, Email: invitation.Email, Role: roleName(invitation.Role),
-			Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
-		})
-	}
-	return rows, err
 }

@@ -16,7 +16,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	p.registerDocuments(anyone.in(nil))
 	p.registerSignIn(anyone, anyone.group(p.deadline))
 
-	signedIn := anyone.group(p.requireSession)
+	signedIn := anyone.group(p.signIn.requireSession)
 	p.registerAccount(signedIn)
 	p.registerPeople(signedIn)
 	users := signedIn.group(p.deadline)
@@ -50,7 +50,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	// Open pages poll these.
 	polled := anyone.group(background, p.deadline)
 	polled.get(sessionPath, p.signIn.showSessionState)
-	polled = polled.group(p.requireSession)
+	polled = polled.group(p.signIn.requireSession)
 	polled.page(changesPath, p.keys.showChanges)
 	if p.Store.Calls.Enabled() {
 		polled.page(callsRefreshPath, p.calls.list)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -211,4 +213,50 @@ func (p *signInPages) secondStep(form templates.SecondStepForm) templates.Second
 func (p *signInPages) pendingToken(c *gin.Context) (token string) {
 	p.cookies.read(c, pendingCookie, &token)
 	return token
+}
+
+// requireSession redirects visitors to the sign-in page, which leads them back afterwards.
+func (p *signInPages) requireSession(c *gin.Context) {
+	session, err := p.currentSession(c)
+	switch {
+	case err != nil:
+		p.Render(c, err)
+		c.Abort()
+	case session == nil:
+		notice := ""
+		if interrupted(c) {
+			notice = "Your session has ended. Your changes were not saved."
+		}
+		if account := p.removedFrom(c); account != "" {
+			notice = fmt.Sprintf("You were removed from %s. Only an owner can invite you back.", templates.Isolate(account))
+		}
+		_ = p.redirectWith(c, signInAddress(c, p.returnPath(c)), notice)
+		c.Abort()
+	default:
+		c.Set(sessionContextKey, *session)
+		middleware.SetCaller(c, middleware.Caller{Account: session.AccountID, User: session.UserID})
+		if session.FactorDue && !slices.Contains(setUpPaths, c.FullPath()) {
+			_ = p.redirect(c, secondFactorPath)
+			c.Abort()
+		}
+	}
+}
+
+// removedFrom returns the name of the account that the user of an ended session was removed from,
+// otherwise "". The browser has named the user since it signed in.
+func (p *signInPages) removedFrom(c *gin.Context) string {
+	var device people.Device
+	if _, err := c.Request.Cookie(p.sessions.name); err != nil || !p.cookies.read(c, deviceCookie, &device) {
+		return ""
+	}
+	account, err := p.Store.People.RemovedFrom(c.Request.Context(), device.UserID)
+	if err != nil {
+		_ = c.Error(err) // the redirect works without it
+	}
+	return account
+}
+
+// setUpPaths are the routes that stay open to a user who must set up a second factor first.
+var setUpPaths = []string{
+	secondFactorPath, passkeysPath, passkeysPath + "/options", "/account/authenticator", "/account/authenticator/confirmation",
 }

@@ -84,6 +84,12 @@ const (
 	paramBefore = "before" // in lists with the newest entry first
 )
 
+// These select what a list shows: paramShow by a name, paramKey by the id of a key.
+const (
+	paramShow = "show"
+	paramKey  = "key"
+)
+
 // parseForm reads the form before the handler runs. Otherwise the fields of an unreadable form
 // would seem empty.
 func parseForm(c *gin.Context) error {

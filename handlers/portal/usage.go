@@ -26,10 +26,7 @@ type usagePages struct {
 	calls    *calls.Calls
 }
 
-const (
-	usagePath   = "/usage"
-	paramPeriod = "period"
-)
+const paramPeriod = "period"
 
 // usagePeriods are the choices of the page, with their names in the URL.
 var usagePeriods = []struct {

@@ -18,8 +18,6 @@ import (
 	"portal/templates"
 )
 
-const webhooksPath = "/webhooks"
-
 // webhookPages are the pages on which owners manage webhooks.
 type webhookPages struct {
 	*site
