@@ -134,6 +134,12 @@ func TestPostgresConnectionsSetWhatThePortalDependsOn(t *testing.T) {
 	}
 }
 
+// Small tables are never analyzed, and compiling a plan would take longer than running it.
+func TestPostgresCompilesNoPlan(t *testing.T) {
+	t.Parallel()
+	checkConnections(t, modelstest.PostgresURL(t), "jit", "off")
+}
+
 // checkConnections checks the value of a setting on each kind of connection.
 func checkConnections(t *testing.T, url, name, want string) {
 	t.Helper()
