@@ -1,7 +1,7 @@
 -- What is known about the revocation of each active key for lack of use. A trigger adds the row of a
 -- new key; the next look at a key that has ended deletes it.
 CREATE TABLE key_warnings (
-    api_key_id uuid PRIMARY KEY REFERENCES api_keys (id) ON DELETE CASCADE,
+    api_key_id uuid PRIMARY KEY REFERENCES api_keys (id) ON UPDATE CASCADE ON DELETE CASCADE,
     -- The nanoseconds of PORTAL_KEY_UNUSED_LIFETIME at the last look. If they are negative, the next
     -- look starts anew.
     policy     bigint NOT NULL DEFAULT -1,
