@@ -356,6 +356,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, "", c.Actor)))
 	must(t, errOf(s.Keys.FindDurable(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{Limit: 10})))
+	_, _, err = s.Keys.Choices(ctx, c.ID, key.ID, 10)
+	must(t, err)
 	must(t, errOf(s.Usage.OfList(ctx, c.ID, keys.Days(30), time.Now().Add(-value.Day), 4)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{After: key.ID, Limit: 10})))
 	must(t, s.Erasures.BeginUser(ctx, c.ID, invited.ID, c.Actor))

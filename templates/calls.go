@@ -37,6 +37,11 @@ func (p CallsPage) screen() screen {
 
 func (CallsPage) fragment() string { return "calls" }
 
+// CallsRefreshed is the rows after a while. It needs nothing to choose from.
+type CallsRefreshed struct{ CallsPage }
+
+func (CallsRefreshed) fragment() string { return "calls-refreshed" }
+
 // Now says how many calls go on, and the minutes of the month, as far as they are limited.
 func (p CallsPage) Now() string {
 	calls := Count(p.Used.Calls).String()

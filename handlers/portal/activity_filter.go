@@ -2,15 +2,12 @@ package portal
 
 import (
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models/keys"
 	"portal/models/record"
 	"portal/models/value"
 	"portal/templates"
@@ -122,34 +119,11 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		}
 	}
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	ofAccount, err := p.keys.Active(ctx, account)
-	if err != nil {
-		return filter, err
-	}
-	revoked, err := p.keys.Revoked(ctx, account, value.Page{Limit: revokedPerPage})
-	if err != nil {
-		return filter, err
-	}
-	ofAccount = append(ofAccount, revoked.Items...)
 	people, err := p.people.List(ctx, account, value.Page{Limit: peoplePerPage})
 	if err != nil {
 		return filter, err
 	}
 	filter.People = people.Items
-	isChosen := func(key keys.Key) bool { return key.ID == view.KeyID }
-	if view.KeyID != uuid.Nil && !slices.ContainsFunc(ofAccount, isChosen) {
-		key, err := p.keys.Find(ctx, account, view.KeyID)
-		if err != nil {
-			return filter, err
-		}
-		ofAccount = append(ofAccount, key)
-	}
-	for _, key := range ofAccount {
-		if key.EndedAt(p.Now()) == nil {
-			filter.Keys = append(filter.Keys, key)
-		} else if len(filter.Revoked) < revokedPerPage || isChosen(key) {
-			filter.Revoked = append(filter.Revoked, key)
-		}
-	}
-	return filter, nil
+	filter.Keys, filter.Revoked, err = p.keys.Choices(ctx, account, view.KeyID, revokedPerPage)
+	return filter, err
 }

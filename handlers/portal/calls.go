@@ -89,11 +89,18 @@ func (p *callPages) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	response := reply{fragment: page, page: present(page)}
-	if c.FullPath() == callsPath { // not a refresh, which keeps the place in the list
-		response.address = page.Newest
+	return p.reply(c, reply{fragment: page, page: present(page), address: page.Newest})
+}
+
+// refresh shows the rows of a page again.
+func (p *callPages) refresh(c *gin.Context) error {
+	page, err := p.rows(c, uuid.Nil)
+	if err != nil {
+		return err
 	}
-	return p.reply(c, response)
+	return p.reply(c, reply{fragment: templates.CallsRefreshed{CallsPage: page}, page: func() (templates.Page, error) {
+		return page, p.addChoices(c, &page)
+	}})
 }
 
 // show shows the calls. Cancel leads to it.
@@ -115,9 +122,30 @@ func (p *callPages) find(c *gin.Context) (calls.Call, error) {
 	return p.calls.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
-// page returns the page that the query string selects. If confirming is not zero, the call with
+// page returns the page that the query string selects, as rows does.
+func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (templates.CallsPage, error) {
+	page, err := p.rows(c, confirming)
+	if err != nil {
+		return page, err
+	}
+	return page, p.addChoices(c, &page)
+}
+
+// addChoices adds the agents and the keys to choose from.
+func (p *callPages) addChoices(c *gin.Context, page *templates.CallsPage) error {
+	ctx, account := c.Request.Context(), sessionFrom(c).AccountID
+	agents, err := p.agents.List(ctx, account, value.Page{Limit: value.MaxAgents})
+	if err != nil {
+		return err
+	}
+	page.Agents = agents.Items
+	page.Keys, page.Revoked, err = p.keys.Choices(ctx, account, page.Key, revokedPerPage)
+	return err
+}
+
+// rows returns the page without the choices of its filter. If confirming is not zero, the call with
 // this id asks whether to end it, and the page does not load itself again.
-func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.CallsPage, err error) {
+func (p *callPages) rows(c *gin.Context, confirming uuid.UUID) (page templates.CallsPage, err error) {
 	view, err := p.view(c)
 	if err != nil {
 		return page, err
@@ -160,28 +188,7 @@ func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (page templates.C
 		return page, err
 	}
 	page.Limits = owner.Limits
-	if page.Used, err = p.calls.Used(ctx, account, uuid.Nil); err != nil {
-		return page, err
-	}
-	agents, err := p.agents.List(ctx, account, value.Page{Limit: value.MaxAgents})
-	if err != nil {
-		return page, err
-	}
-	page.Agents = agents.Items
-	if page.Keys, err = p.keys.Active(ctx, account); err != nil {
-		return page, err
-	}
-	revoked, err := p.keys.Revoked(ctx, account, value.Page{Limit: revokedPerPage})
-	if err != nil {
-		return page, err
-	}
-	page.Revoked = revoked.Items
-	chosen := func(key keys.Key) bool { return key.ID == view.KeyID }
-	if view.KeyID == uuid.Nil || slices.ContainsFunc(page.Keys, chosen) || slices.ContainsFunc(page.Revoked, chosen) {
-		return page, nil
-	}
-	key, err := p.keys.Find(ctx, account, view.KeyID)
-	page.Revoked = append(page.Revoked, key)
+	page.Used, err = p.calls.Used(ctx, account, uuid.Nil)
 	return page, err
 }
 

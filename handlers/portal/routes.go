@@ -53,7 +53,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	polled = polled.group(p.signIn.requireSession)
 	polled.page(changesPath, p.keys.showChanges)
 	if p.Store.Calls.Enabled() {
-		polled.page(callsRefreshPath, p.calls.list)
+		polled.page(callsRefreshPath, p.calls.refresh)
 	}
 	polled.page("/api-keys/:id/first-use", p.keys.showFirstUse)
 	polled.page("/api-keys/:id/rotation/progress", p.rotations.showProgress)

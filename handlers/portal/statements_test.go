@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun"
 
 	"portal/handlers"
+	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -16,7 +18,7 @@ import (
 // the session.
 func TestPagesHaveFewStatements(t *testing.T) {
 	t.Parallel()
-	s := sqliteSite(t, httpBase)
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{LiveKit: liveKitAway(t)})
 	var statements atomic.Int64
 	watched := *s
 	watched.store = s.store.WithQueryHook(modelstest.Before(func(ctx context.Context, _ *bun.QueryEvent) context.Context {
@@ -27,7 +29,7 @@ func TestPagesHaveFewStatements(t *testing.T) {
 	c := s.customer(t)
 	empty, used := c, s.customer(t)
 	key := used.key("production")
-	used.agent("Front desk")
+	used.call(used.agent("Front desk"), key, time.Minute, 0)
 	pages := []struct {
 		of   *visitor
 		path string
@@ -39,11 +41,13 @@ func TestPagesHaveFewStatements(t *testing.T) {
 		{used.visitor, "/api-keys/" + key.ID.String(), 10},
 		{used.visitor, "/api-keys/" + key.ID.String() + "/restrictions", 5},
 		{used.visitor, "/api-keys/" + key.ID.String() + "/rotation", 4},
-		{used.visitor, "/api-keys/" + key.ID.String() + "/revocation", 5},
+		{used.visitor, "/api-keys/" + key.ID.String() + "/revocation", 7},
 		{used.visitor, "/api-keys/revoked", 3},
 		{used.visitor, "/agents", 2},
-		{used.visitor, "/usage", 2},
-		{used.visitor, "/activity", 6},
+		{used.visitor, "/usage", 3},
+		{used.visitor, "/activity", 4},
+		{used.visitor, "/calls", 6},
+		{used.fragments(), "/calls/refresh", 4},
 		{used.visitor, "/people", 4},
 		{used.visitor, "/integrate", 2},
 		{used.visitor, "/settings", 3},

@@ -81,15 +81,12 @@ type KeyList struct {
 // since. One statement reads all of it.
 func (u *Usage) OfList(ctx context.Context, accountID uuid.UUID, span UsageSpan, since time.Time, limit int) (list KeyList, err error) {
 	now := u.keys.db.Now()
-	ids := func() *bun.SelectQuery {
-		return u.keys.db.NewSelect().Model((*Key)(nil)).Column("id").Where("api_key.account_id = ?", accountID)
-	}
-	leaked := ids().Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
+	leaked := u.keys.idsOf(accountID).Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
 		OrderExpr("api_key.revoked_at DESC").Limit(int64(limit))
-	last := ids().Where(keyEnd+" <= ?", now).OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(1)
+	last := u.keys.idsOf(accountID).Where(keyEnd+" <= ?", now).OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(1)
 	read, err := u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS leaked UNION ALL SELECT id FROM (?) AS ended)",
-			u.keys.whereActive(ids()), leaked, last)
+			u.keys.whereActive(u.keys.idsOf(accountID)), leaked, last)
 	})
 	for _, key := range read {
 		switch {
@@ -126,9 +123,8 @@ const MaxUsageKeys = 1000
 func (u *Usage) OfAccount(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
 	now := u.keys.db.Now()
 	first := span.Starts(now)[0]
-	active := u.keys.whereActive(u.keys.db.NewSelect().Model((*Key)(nil))).Column("id").Where("api_key.account_id = ?", accountID)
-	ended := u.keys.db.NewSelect().Model((*Key)(nil)).Column("id").
-		Where("api_key.account_id = ? AND "+keyEnd+" <= ?", accountID, now).
+	active := u.keys.whereActive(u.keys.idsOf(accountID))
+	ended := u.keys.idsOf(accountID).Where(keyEnd+" <= ?", now).
 		OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(MaxUsageKeys)
 	// An instance that writes late can make an earlier hour the current one.
 	past := u.keys.db.NewSelect().TableExpr("? AS used", bun.Ident(span.table)).ColumnExpr("1").

@@ -6,6 +6,7 @@ package keys
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -138,6 +139,39 @@ func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page value.Page
 		return q
 	})
 	return value.Cut(keys, page), value.Failed("list revoked API keys", err)
+}
+
+// Choices returns what a filter offers: the account's active keys, the newest first, and those that
+// ended last, the latest first, at most limit of them. The chosen key is among these also if it
+// ended long ago; zero: none. If the account has no such key, the error is [value.ErrKeyNotFound].
+func (k *Keys) Choices(ctx context.Context, accountID, chosen uuid.UUID, limit int) (active, ended []Key, err error) {
+	now := k.db.Now()
+	last := k.idsOf(accountID).Where(keyEnd+" BETWEEN ? AND ?", now.Add(-RevokedKeysKept), now).
+		OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(int64(limit))
+	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS ended UNION ALL SELECT id FROM (?) AS chosen)",
+			k.whereActive(k.idsOf(accountID)), last, k.idsOf(accountID).Where("api_key.id = ?", chosen)).OrderExpr("api_key.id DESC")
+	})
+	if err != nil {
+		return nil, nil, value.Failed("list API keys", err)
+	}
+	if chosen != uuid.Nil && !slices.ContainsFunc(keys, func(key Key) bool { return key.ID == chosen }) {
+		return nil, nil, value.ErrKeyNotFound
+	}
+	for _, key := range keys {
+		if key.EndedAt(now) == nil {
+			active = append(active, key)
+		} else {
+			ended = append(ended, key)
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b Key) int { return b.EndedAt(now).Compare(*a.EndedAt(now)) })
+	return active, ended, nil
+}
+
+// idsOf selects the ids of an account's keys.
+func (k *Keys) idsOf(accountID uuid.UUID) *bun.SelectQuery {
+	return k.db.NewSelect().Model((*Key)(nil)).Column("id").Where("api_key.account_id = ?", accountID)
 }
 
 // Creator returns the email of the user who generated one of the account's keys. If an operator

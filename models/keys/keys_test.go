@@ -262,3 +262,45 @@ func TestKeyIsFoundByItsValue(t *testing.T) {
 		checkError(t, "an unknown id", errOf(f.Keys.FindAsOperator(ctx, newID())), value.ErrKeyNotFound)
 	})
 }
+
+// A filter of activities or calls offers them.
+func TestChoicesAreActiveKeysAndTheLastEndedOnes(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, stranger := t.Context(), f.Customer(t), f.Customer(t)
+		foreign, _ := f.Key(t, stranger)
+		name := map[uuid.UUID]string{}
+		byName := map[string]uuid.UUID{"foreign": foreign.ID, "none": uuid.Nil}
+		for _, label := range []string{"a", "old", "first", "b", "second", "third"} {
+			key, _ := f.Key(t, c)
+			name[key.ID], byName[label] = label, key.ID
+			if len(label) == 1 {
+				continue
+			}
+			f.Revoke(t, key)
+			f.Clock.Advance(time.Minute)
+			if label == "old" {
+				f.Clock.Advance(keys.RevokedKeysKept)
+			}
+		}
+		for chosen, want := range map[string]string{
+			"none": "b a|third second", "a": "b a|third second", "third": "b a|third second",
+			"first": "b a|third second first", "old": "b a|third second old",
+		} {
+			active, ended, err := f.Keys.Choices(ctx, c.ID, byName[chosen], 2)
+			must(t, err)
+			got := ""
+			for i, key := range slices.Concat(active, ended) {
+				separator := " "
+				if i == len(active) {
+					separator = "|"
+				}
+				got += separator + name[key.ID]
+			}
+			if strings.TrimSpace(got) != want {
+				t.Errorf("with %s chosen: %s, want %s", chosen, got, want)
+			}
+		}
+		_, _, err := f.Keys.Choices(ctx, c.ID, foreign.ID, 2)
+		checkError(t, "another account's key", err, value.ErrKeyNotFound)
+	})
+}
