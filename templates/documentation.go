@@ -2,6 +2,7 @@ package templates
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
@@ -75,123 +76,136 @@ type DocumentationPage struct {
 	Query string                // of a search
 	Found []DocumentationResult // by a search
 
-	file string
-	book Section
+	file   string
+	book   Section
+	groups []tagged
 }
 
 func (p DocumentationPage) screen() screen {
 	return screen{file: "documentation/" + p.file, layout: layoutDocumentation, section: p.book}
 }
 
-// NewDocumentation returns the pages of the books: "Use the API", "Run behind a gateway" and, where
-// the operator API is on, "Operate". No page is longer than 12,000 px on a phone, because readers
-// search a page with their browser.
-func NewDocumentation(d Documentation) []DocumentationPage {
+// tableOfContents is the pages of the books: "Use the API", "Run behind a gateway" and "Operate". No
+// page is longer than 12,000 px on a phone, because readers search a page with their browser.
+var tableOfContents = []DocumentationPage{
+	{
+		Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI,
+		Sections: []GuideSection{
+			{"quick-start", "From key to widget in five minutes"},
+			{"introduction", "Base URL and authentication"},
+		},
+		groups: []tagged{{tag: "widget-tokens"}, {tag: "agents"}},
+	},
+	{
+		Path: "/docs/widget", Title: "Complete widget", file: "widget.html", book: SectionAPI,
+		Sections: []GuideSection{{"widget", "Start from a complete widget"}},
+	},
+	{
+		Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI,
+		Sections: []GuideSection{
+			{"context", "Tell the agent who is calling"},
+			{"livekit", "Use LiveKit’s SDKs"},
+			{"renew", "Renew early and cache"},
+			{"introspection", "Introspect a token"},
+			{"rate-limits", "Rate limits and backoff"},
+			{"rotation", "Rotate a key"},
+		},
+		groups: []tagged{{tag: "public", only: []string{"showDescription", "showHealth", "showReadiness"}}},
+	},
+	{
+		Path: "/docs/workload-identity", Title: "Use the API without a stored key", file: workloadsFile, book: SectionAPI,
+		Sections: []GuideSection{{"workload-identity", "Exchange a token"}},
+		groups:   []tagged{{tag: "public", id: "exchange", name: "Operation", only: []string{"exchangeToken"}}},
+	},
+	{
+		Path: "/docs/leaked-keys", Title: "Leaked keys", file: "leaked_keys.html", book: SectionAPI,
+		Sections: []GuideSection{{"scanning", "Scan for leaked keys"}},
+		groups:   []tagged{{tag: "public", id: "reports", name: "Reports", only: []string{"reportLeaks"}}},
+	},
+	{
+		Path: "/docs/reports", Title: "Reports", file: "reports.html", book: SectionAPI,
+		Sections: []GuideSection{
+			{"siem", "Export to a SIEM"},
+			{"calls", "Calls and limits"},
+		},
+		groups: []tagged{{tag: "reports", id: "report-operations", name: "Operations"}},
+	},
+	{
+		Path: "/docs/webhooks", Title: "Webhooks", file: "webhooks.html", book: SectionAPI,
+		Sections: []GuideSection{
+			{"webhooks", "Receive webhooks"},
+			{"events", "Events"},
+		},
+	},
+	{
+		Path: "/docs/errors", Title: "Errors", file: "errors.html", book: SectionAPI,
+		Sections: []GuideSection{
+			{"unauthorized", "Handle each 401"},
+			{"errors", "Error codes"},
+		},
+	},
+	{
+		Path: "/docs/gateway", Title: "Run behind a gateway", file: "gateway.html", book: SectionGateway,
+		Sections: []GuideSection{
+			{"gateways", "Authorize requests at a gateway"},
+			{"runtime", "Run a voice runtime of your own"},
+			{"verify", "Verify a widget token"},
+		},
+		groups: []tagged{
+			{tag: "gateways", id: "authorization", name: "Authorization"},
+			{tag: "public", id: "discovery", name: "Discovery", only: []string{"showSigningKeys", "showAuthorizationServer", "showOpenIDConfiguration"}},
+		},
+	},
+	{
+		Path: "/docs/operate", Title: "Operate", file: "operate.html", book: SectionOperate,
+		Sections: []GuideSection{{"operator-api", "Operator API"}},
+		groups:   []tagged{{tag: "operator-api", only: []string{"listAccounts", "showAccount", "putAccount", "eraseAccount", "listAccountAgents"}}},
+	},
+	{
+		Path: "/docs/operate/people", Title: "Operate: people", file: "operate.html", book: SectionOperate,
+		groups: []tagged{{tag: "operator-api", id: "people", name: "People", only: []string{
+			"listUsers", "addUser", "changeUser", "removeUser", "resetSecondFactor", "createSignInLink",
+		}}},
+	},
+	{
+		Path: "/docs/operate/keys", Title: "Operate: agents and keys", file: "operate.html", book: SectionOperate,
+		groups: []tagged{{tag: "operator-api", id: "operator-keys", name: "Agents and keys", only: []string{
+			"putAgent", "removeAgent", "listKeys", "putKey", "revokeKey",
+		}}},
+	},
+	{
+		Path: "/docs/operate/reports", Title: "Operate: activity and calls", file: "operate.html", book: SectionOperate,
+		groups: []tagged{{tag: "operator-api", id: "operator-reports", name: "Activity and calls", only: []string{
+			"listAllActivity", "listUsageOfAccount", "listCalls", "endCall",
+		}}},
+	},
+	{Path: "/docs/changelog", Title: "Changelog", file: "changelog.html", book: SectionChangelog},
+}
+
+// workloadsFile has a section for each guide.
+const workloadsFile = "workload_identity.html"
+
+// NewDocumentation returns the pages of the table of contents, without those of what is off.
+func NewDocumentation(d Documentation) (pages []DocumentationPage) {
 	d.Events = eventLists()
-	pages := []DocumentationPage{
-		{
-			Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI,
-			Sections: []GuideSection{
-				{"quick-start", "From key to widget in five minutes"},
-				{"introduction", "Base URL and authentication"},
-			},
-			Groups: []OperationGroup{
-				d.Reference.group("widget-tokens"), d.Reference.group("agents"),
-			},
-		},
-		{
-			Path: "/docs/widget", Title: "Complete widget", file: "widget.html", book: SectionAPI,
-			Sections: []GuideSection{{"widget", "Start from a complete widget"}},
-		},
-		{
-			Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI,
-			Sections: []GuideSection{
-				{"context", "Tell the agent who is calling"},
-				{"livekit", "Use LiveKit’s SDKs"},
-				{"renew", "Renew early and cache"},
-				{"introspection", "Introspect a token"},
-				{"rate-limits", "Rate limits and backoff"},
-				{"rotation", "Rotate a key"},
-			},
-			Groups: []OperationGroup{d.Reference.group("public", "showDescription", "showHealth", "showReadiness")},
-		},
-		{
-			Path: "/docs/leaked-keys", Title: "Leaked keys", file: "leaked_keys.html", book: SectionAPI,
-			Sections: []GuideSection{{"scanning", "Scan for leaked keys"}},
-			Groups:   []OperationGroup{d.Reference.group("public", "reportLeaks").as("reports", "Reports")},
-		},
-		{
-			Path: "/docs/reports", Title: "Reports", file: "reports.html", book: SectionAPI,
-			Sections: []GuideSection{
-				{"siem", "Export to a SIEM"},
-				{"calls", "Calls and limits"},
-			},
-			Groups: []OperationGroup{d.Reference.group("reports").as("report-operations", "Operations")},
-		},
-		{
-			Path: "/docs/webhooks", Title: "Webhooks", file: "webhooks.html", book: SectionAPI,
-			Sections: []GuideSection{
-				{"webhooks", "Receive webhooks"},
-				{"events", "Events"},
-			},
-		},
-		{
-			Path: "/docs/errors", Title: "Errors", file: "errors.html", book: SectionAPI,
-			Sections: []GuideSection{
-				{"unauthorized", "Handle each 401"},
-				{"errors", "Error codes"},
-			},
-		},
-		{
-			Path: "/docs/gateway", Title: "Run behind a gateway", file: "gateway.html", book: SectionGateway,
-			Sections: []GuideSection{
-				{"gateways", "Authorize requests at a gateway"},
-				{"runtime", "Run a voice runtime of your own"},
-				{"verify", "Verify a widget token"},
-			},
-			Groups: []OperationGroup{
-				d.Reference.group("gateways").as("authorization", "Authorization"),
-				d.Reference.group("public", "showSigningKeys", "showAuthorizationServer", "showOpenIDConfiguration").
-					as("discovery", "Discovery"),
-			},
-		},
-	}
-	if len(d.Workloads) > 0 {
-		sections := []GuideSection{{"workload-identity", "Exchange a token"}}
-		for _, guide := range d.Workloads {
-			sections = append(sections, GuideSection{guide.ID(), guide.Name})
+	for _, page := range tableOfContents {
+		workloads := page.file == workloadsFile
+		if workloads && len(d.Workloads) == 0 || page.book == SectionOperate && !d.Operated {
+			continue
 		}
-		i := slices.IndexFunc(pages, func(page DocumentationPage) bool { return page.Path == "/docs/leaked-keys" })
-		pages = slices.Insert(pages, i, DocumentationPage{
-			Path: "/docs/workload-identity", Title: "Use the API without a stored key", file: "workload_identity.html", book: SectionAPI,
-			Sections: sections, Groups: []OperationGroup{d.Reference.group("public", "exchangeToken").as("exchange", "Operation")},
-		})
+		if workloads {
+			page.Sections = slices.Clone(page.Sections)
+			for _, guide := range d.Workloads {
+				page.Sections = append(page.Sections, GuideSection{guide.ID(), guide.Name})
+			}
+		}
+		for _, group := range page.groups {
+			page.Groups = append(page.Groups, d.Reference.group(group))
+		}
+		d.Contents = append(d.Contents, page.contents(d))
+		pages = append(pages, page)
 	}
-	if d.Operated {
-		pages = append(pages, DocumentationPage{
-			Path: "/docs/operate", Title: "Operate", file: "operate.html", book: SectionOperate,
-			Sections: []GuideSection{{"operator-api", "Operator API"}},
-			Groups: []OperationGroup{d.Reference.group("operator-api",
-				"listAccounts", "showAccount", "putAccount", "eraseAccount", "listAccountAgents")},
-		}, DocumentationPage{
-			Path: "/docs/operate/people", Title: "Operate: people", file: "operate.html", book: SectionOperate,
-			Groups: []OperationGroup{d.Reference.group("operator-api",
-				"listUsers", "addUser", "changeUser", "removeUser", "resetSecondFactor", "createSignInLink").as("people", "People")},
-		}, DocumentationPage{
-			Path: "/docs/operate/keys", Title: "Operate: agents and keys", file: "operate.html", book: SectionOperate,
-			Groups: []OperationGroup{d.Reference.group("operator-api", "putAgent", "removeAgent", "listKeys", "putKey", "revokeKey").
-				as("operator-keys", "Agents and keys")},
-		}, DocumentationPage{
-			Path: "/docs/operate/reports", Title: "Operate: activity and calls", file: "operate.html", book: SectionOperate,
-			Groups: []OperationGroup{d.Reference.group("operator-api",
-				"listAllActivity", "listUsageOfAccount", "listCalls", "endCall").as("operator-reports", "Activity and calls")},
-		})
-	}
-	pages = append(pages, DocumentationPage{
-		Path: "/docs/changelog", Title: "Changelog", file: "changelog.html", book: SectionChangelog,
-	})
 	for i := range pages {
-		d.Contents = append(d.Contents, pages[i].contents(d))
 		pages[i].Documentation = &d
 	}
 	return pages
@@ -292,23 +306,25 @@ type OperationGroup struct {
 	Operations  []Operation
 }
 
-// group returns the group with this id. If operations are given, it has only these.
-func (p Reference) group(id string, operations ...string) OperationGroup {
-	at := slices.IndexFunc(p.Groups, func(group OperationGroup) bool { return group.ID == id })
-	if at < 0 {
-		return OperationGroup{ID: id}
-	}
-	group := p.Groups[at]
-	if len(operations) > 0 {
-		group.Operations = slices.DeleteFunc(slices.Clone(group.Operations), func(o Operation) bool { return !slices.Contains(operations, o.ID) })
-	}
-	return group
+// tagged names the operations of a page: all with a tag, or only some of them.
+type tagged struct {
+	tag      string
+	id, name string // on the page; empty: those of the tag
+	only     []string
 }
 
-// as returns the group with another id and name.
-func (g OperationGroup) as(id, name string) OperationGroup {
-	g.ID, g.Name = id, name
-	return g
+// group returns the operations that t names.
+func (p Reference) group(t tagged) OperationGroup {
+	at := slices.IndexFunc(p.Groups, func(group OperationGroup) bool { return group.ID == t.tag })
+	if at < 0 {
+		return OperationGroup{ID: t.tag}
+	}
+	group := p.Groups[at]
+	group.ID, group.Name = cmp.Or(t.id, group.ID), cmp.Or(t.name, group.Name)
+	if len(t.only) > 0 {
+		group.Operations = slices.DeleteFunc(slices.Clone(group.Operations), func(o Operation) bool { return !slices.Contains(t.only, o.ID) })
+	}
+	return group
 }
 
 // Operation is a method of a path.
