@@ -79,6 +79,8 @@ type DocumentationPage struct {
 	file   string
 	book   Section
 	groups []tagged
+
+	namesAgent bool // in its examples
 }
 
 func (p DocumentationPage) screen() screen {
@@ -89,7 +91,7 @@ func (p DocumentationPage) screen() screen {
 // page is longer than 12,000 px on a phone, because readers search a page with their browser.
 var tableOfContents = []DocumentationPage{
 	{
-		Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI,
+		Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI, namesAgent: true,
 		Sections: []GuideSection{
 			{"quick-start", "From key to widget in five minutes"},
 			{"introduction", "Base URL and authentication"},
@@ -97,11 +99,11 @@ var tableOfContents = []DocumentationPage{
 		groups: []tagged{{tag: "widget-tokens"}, {tag: "agents"}},
 	},
 	{
-		Path: "/docs/widget", Title: "Complete widget", file: "widget.html", book: SectionAPI,
+		Path: "/docs/widget", Title: "Complete widget", file: "widget.html", book: SectionAPI, namesAgent: true,
 		Sections: []GuideSection{{"widget", "Start from a complete widget"}},
 	},
 	{
-		Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI,
+		Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI, namesAgent: true,
 		Sections: []GuideSection{
 			{"context", "Tell the agent who is calling"},
 			{"livekit", "Use LiveKit’s SDKs"},
@@ -209,6 +211,24 @@ func NewDocumentation(d Documentation) (pages []DocumentationPage) {
 		pages[i].Documentation = &d
 	}
 	return pages
+}
+
+// NamesAgent reports whether the examples of the page name an agent.
+func (p DocumentationPage) NamesAgent() bool { return p.namesAgent }
+
+// For returns the page with the id of an agent in its examples.
+func (p DocumentationPage) For(agentID string) DocumentationPage {
+	d := *p.Documentation
+	d.Guides.AgentID, d.Guides.Context = agentID, d.Guides.Context.of(agentID)
+	d.Guides.Examples = NewExamples(d.Guides.BaseURL+exchangePath, agentID)
+	p.Documentation, p.Groups = &d, slices.Clone(p.Groups)
+	for i, group := range p.Groups {
+		p.Groups[i].Operations = slices.Clone(group.Operations)
+		for j, operation := range group.Operations {
+			p.Groups[i].Operations[j].Curl = operation.Curl.of(agentID)
+		}
+	}
+	return p
 }
 
 // Searched returns the page with what a search finds in the documentation of a page.

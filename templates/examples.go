@@ -18,7 +18,8 @@ type Snippet struct {
 	Language string // for the highlighter
 	Raw      string // the code with placeholders
 
-	fill *strings.Replacer // replaces the placeholders
+	fill  *strings.Replacer // replaces the placeholders
+	agent *strings.Replacer // names an agent; nil: the placeholder or the example's own
 }
 
 // NewSnippet returns a snippet, in which fill replaces the placeholders of raw.
@@ -27,7 +28,23 @@ func NewSnippet(id, name, language, raw string, fill *strings.Replacer) Snippet 
 }
 
 // Code returns the code for the reader.
-func (s Snippet) Code() string { return s.fill.Replace(s.Raw) }
+func (s Snippet) Code() string { return s.filled(s.Raw) }
+
+func (s Snippet) filled(text string) string {
+	if text = s.fill.Replace(text); s.agent != nil {
+		text = s.agent.Replace(text)
+	}
+	return text
+}
+
+// exampleAgent is the agent in the requests of the OpenAPI document.
+const exampleAgent = "0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"
+
+// of returns the snippet with the id of an agent in it.
+func (s Snippet) of(agentID string) Snippet {
+	s.agent = strings.NewReplacer("AGENT_ID", agentID, exampleAgent, agentID)
+	return s
+}
 
 // Token is a piece of source code of one kind.
 type Token struct {
@@ -43,7 +60,7 @@ func (s Snippet) Tokens() []Token {
 		tokens = []Token{{Text: s.Raw}}
 	}
 	for i := range tokens {
-		tokens[i].Text = s.fill.Replace(tokens[i].Text)
+		tokens[i].Text = s.filled(tokens[i].Text)
 	}
 	return tokens
 }
@@ -162,7 +179,8 @@ func NewPrompt(baseURL, agentID string) string {
 // Guides are the examples of the guides.
 type Guides struct {
 	BaseURL  string
-	Examples // of the quick start
+	AgentID  string // in the examples; empty: a placeholder
+	Examples        // of the quick start
 
 	Agents     Snippet
 	Context    Snippet
@@ -182,6 +200,9 @@ type Guides struct {
 	Rate, Burst  int            // requests a second and burst of one key; 0: no limit
 }
 
+// exchangePath is where a backend exchanges its key for a widget token.
+const exchangePath = "/api/widget/token"
+
 // NewGuides returns the guides for the portal at baseURL, to which the caller adds the messages.
 func NewGuides(baseURL string) Guides {
 	baseURL = strings.TrimSuffix(baseURL, "/")
@@ -191,7 +212,7 @@ func NewGuides(baseURL string) Guides {
 	}
 	return Guides{
 		BaseURL:  baseURL,
-		Examples: NewExamples(baseURL+"/api/widget/token", ""),
+		Examples: NewExamples(baseURL+exchangePath, ""),
 		Agents:   snippet("agents", "List agents", "bash", "agents.sh"),
 		Context:  snippet("context", "A token for a user", "bash", "context.sh"),
 		LiveKit: Alternatives{Legend: "LiveKit’s SDK for", Name: "livekit", Snippets: []Snippet{

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -105,7 +106,37 @@ func (p *documents) show(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.negotiate(c, page.page, page.markdown)
+	shown := page.page
+	if shown.NamesAgent() {
+		if id := p.ownAgent(c); id != "" {
+			shown = shown.For(id)
+		}
+	}
+	return p.negotiate(c, shown, page.markdown)
+}
+
+// ownAgentWait is how long a page waits for the reader's agent.
+const ownAgentWait = time.Second
+
+// ownAgent returns the id of an agent of the reader's account. It returns "" for a visitor, if there
+// is no agent, or if the database does not answer, because the page works without it.
+func (p *documents) ownAgent(c *gin.Context) (id string) {
+	whole := c.Request
+	ctx, cancel := context.WithTimeout(whole.Context(), ownAgentWait)
+	defer cancel()
+	c.Request = whole.WithContext(ctx)
+	session, err := p.currentSession(c)
+	if err == nil && session != nil && !session.FactorDue {
+		err = p.actions.Run(func() (err error) {
+			id, err = p.exampleAgent(ctx, session.AccountID)
+			return err
+		})
+	}
+	if err != nil {
+		_ = c.Error(err) // for the log
+	}
+	c.Request = whole
+	return id
 }
 
 // showMarkdown shows a page about the API as Markdown.

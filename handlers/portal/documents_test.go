@@ -68,6 +68,54 @@ func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// As pasted, the example's agent would get 404. Markdown and visitors keep it.
+func TestExamplesNameTheAgentOfTheReader(t *testing.T) {
+	losingTheDatabase(t, func(t *testing.T, databaseURL string, end func()) {
+		s := newSite(t, databaseURL, httpBase, models.Options{Timeout: models.Timeout})
+		c := s.customer(t)
+		const exampleAgent = "0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"
+		for _, step := range []string{"without an agent", "with one", "without the database"} {
+			own := ""
+			switch step {
+			case "with one":
+				own = c.agent("Front desk").ID.String()
+			case "without the database":
+				end()
+			}
+			for _, path := range documentationPaths {
+				if strings.Contains(path, "operate") {
+					continue
+				}
+				public := s.visitor(t).get(path).is(http.StatusOK)
+				page := c.get(path).is(http.StatusOK) // and in no cache
+				want := public.code()
+				for i, block := range want {
+					if own == "" {
+						break
+					}
+					want[i] = strings.ReplaceAll(block, "AGENT_ID", own)
+					if strings.HasPrefix(block, "curl") { // the others are responses
+						want[i] = strings.ReplaceAll(want[i], exampleAgent, own)
+					}
+				}
+				code := page.code()
+				if !slices.Equal(code, want) {
+					t.Errorf("%s %s: the examples are\n%q", path, step, code)
+				}
+				if named := strings.Count(strings.Join(code, ""), own); path == "/docs" && named < 5 {
+					t.Errorf("%s %s names the agent %d times", path, step, named)
+				}
+				if own != "" && strings.Contains(public.body, own) {
+					t.Errorf("%s shows visitors an agent", path)
+				}
+				if markdown := c.get(path + ".md"); own != "" && strings.Contains(markdown.body, own) {
+					t.Errorf("%s.md has the reader's agent", path)
+				}
+			}
+		}
+	})
+}
+
 func TestErrorsShowTheMessagesOfEachCode(t *testing.T) {
 	page := sqliteSite(t, httpBase).visitor(t).get("/docs/errors").is(http.StatusOK)
 	page.says("The user or the account is disabled.", "An agent of another account has this id. Choose another id.")

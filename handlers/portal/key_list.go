@@ -52,7 +52,7 @@ func (p *keyPages) showChanges(c *gin.Context) error {
 		return err
 	}
 	list, err := p.listOf(c, read, func() (bool, error) {
-		agent, err := p.views.exampleAgent(c)
+		agent, err := p.exampleAgent(c.Request.Context(), sessionFrom(c).AccountID)
 		return agent != "", err
 	})
 	if err != nil {

@@ -54,7 +54,7 @@ func (p *rotationPages) createReplacement(c *gin.Context) error {
 			"The form was incomplete, so no key was generated. Try again.")
 	}
 	// This read may fail, so it comes before the generation: a generated key must be shown.
-	agentID, err := p.views.exampleAgent(c)
+	agentID, err := p.exampleAgent(c.Request.Context(), old.AccountID)
 	if err != nil {
 		return err
 	}

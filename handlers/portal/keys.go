@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models/agents"
 	"portal/models/calls"
 	"portal/models/keys"
 	"portal/models/value"
@@ -24,7 +23,6 @@ type keyViews struct {
 
 	keys     *keys.Keys
 	keyUsage *keys.Usage
-	agents   *agents.Agents
 	calls    *calls.Calls
 }
 
@@ -219,15 +217,6 @@ func (v *keyViews) reveal(key keys.Key, secret, agentID string) templates.APIKey
 		Expires: templates.NewKeyExpires(key.ExpiresAt, v.Now()), Restrictions: key.Restrictions(),
 		OnlyReports: key.OnlyReports(), LeaksReported: v.GitHubKeysURL != "",
 	}
-}
-
-// exampleAgent returns the id of an agent for the examples, empty if the account has none.
-func (v *keyViews) exampleAgent(c *gin.Context) (string, error) {
-	first, err := v.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
-	if err != nil || len(first.Items) == 0 {
-		return "", err
-	}
-	return first.Items[0].ID.String(), nil
 }
 
 // exampleAgentOf returns the id of an agent that the key reaches: one of its list or, if it has

@@ -84,7 +84,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	s.brand = look
 	store := d.Store
 	usage := usagePages{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
-	views := keyViews{site: s, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents, calls: store.Calls}
+	views := keyViews{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
 	revocations := revocationPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
 	restrictions := restrictionsPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents, calls: store.Calls}
 	trust := trustPages{site: s, views: views, keys: store.Keys, workload: store.Workload}

@@ -144,3 +144,12 @@ func queryID(c *gin.Context, name string) (uuid.UUID, error) {
 	}
 	return id, nil
 }
+
+// exampleAgent returns the id of an agent of an account for examples, empty if it has none.
+func (s *site) exampleAgent(ctx context.Context, accountID uuid.UUID) (string, error) {
+	first, err := s.Store.Agents.List(ctx, accountID, value.Page{Limit: 1})
+	if err != nil || len(first.Items) == 0 {
+		return "", err
+	}
+	return first.Items[0].ID.String(), nil
+}

@@ -52,7 +52,9 @@ func TestPagesHaveFewStatements(t *testing.T) {
 		{used.visitor, "/integrate", 2},
 		{used.visitor, "/settings", 3},
 		{used.visitor, "/account", 4},
-		{used.visitor, "/docs", 0},
+		{s.visitor(t), "/docs", 0},
+		{used.visitor, "/docs", 2},
+		{used.visitor, "/docs/errors", 0},
 	}
 	for _, page := range pages {
 		statements.Store(0)
