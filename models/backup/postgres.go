@@ -17,6 +17,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/database"
+	"portal/models/erasure"
 )
 
 // clientVariables are the parameters of a database URL that PostgreSQL's programs read from the
@@ -99,8 +100,8 @@ func quoteName(name string) string { return pgx.Identifier{name}.Sanitize() }
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 func tableNames() (names []string) {
-	for _, table := range tables {
-		names = append(names, table.name)
+	for _, table := range erasure.Tables {
+		names = append(names, table.Name)
 	}
 	return names
 }

@@ -23,8 +23,8 @@ type expressions struct {
 // those of the restored state, and the copies are empty.
 func (r restoring) readCurrent(prefix string) string {
 	statements := removedAgents
-	for _, table := range tables {
-		statements += table.readCurrent()
+	for _, t := range erasure.Tables {
+		statements += table(t).readCurrent()
 	}
 	return strings.NewReplacer(
 		"PREFIX", prefix, "COMPARED", strconv.FormatBool(r.compared), "AGENT_REMOVED", "'"+string(record.ActionAgentRemoved)+"'",
@@ -41,12 +41,12 @@ func (r restoring) secure(e expressions) (statements, count string) {
 	}[r.keys]
 	at := func(t time.Time) string { return "'" + t.Format("2006-01-02 15:04:05.999999-07:00") + "'" }
 	statements = revokeKeys + removeAgents + beginErasures + freeEmails + removeEndpoints + noteUnseen
-	for _, table := range tables {
-		statements += table.restore()
+	for _, t := range erasure.Tables {
+		statements += table(t).restore()
 	}
 	statements += disableUsers + hideErased
-	for _, table := range tables {
-		statements += table.renew()
+	for _, t := range erasure.Tables {
+		statements += table(t).renew()
 	}
 	return strings.NewReplacer(
 		"CONDITION", condition, "COMPARED", strconv.FormatBool(r.compared), "NEW_EPOCH", e.epoch, "NEW_ID", e.id, "NEW_VERSION", e.version, "NO_HASH", e.noHash,

@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -23,19 +24,12 @@ const (
 	purgePause = 10 * time.Millisecond
 )
 
-// expiredRows is a kind of rows that the purge deletes.
-type expiredRows struct {
-	table, key string // key is the columns of the primary key
-	where      string
-	args       []any
-}
-
-// purgeTable deletes in batches until no expired rows are left.
-func purgeTable(ctx context.Context, db *db.DB, locks string, old expiredRows) error {
+// deleteWhere deletes the rows that match where, in batches.
+func (t Table) deleteWhere(ctx context.Context, db *db.DB, locks, where string, args ...any) error {
 	return inBatches(ctx, func() (int64, error) {
 		ctx, cancel := context.WithTimeout(ctx, db.Timeout)
 		defer cancel()
-		return value.Affected(old.deleteBatch(db, db, locks).Exec(ctx))
+		return value.Affected(t.deleteBatch(db, db, locks, where, args...).Exec(ctx))
 	})
 }
 
@@ -57,7 +51,8 @@ func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 }
 
 // deleteBatch deletes one batch.
-func (r expiredRows) deleteBatch(db *db.DB, conn bun.IDB, locks string) *bun.DeleteQuery {
-	batch := conn.NewSelect().TableExpr(r.table).ColumnExpr(r.key).Where(r.where, r.args...).Limit(value.WriteBatch)
-	return conn.NewDelete().TableExpr(r.table).Where("(?) IN (?)", bun.Safe(r.key), db.Locked(batch, locks))
+func (t Table) deleteBatch(db *db.DB, conn bun.IDB, locks, where string, args ...any) *bun.DeleteQuery {
+	key := strings.ReplaceAll(t.Key, " ", ", ")
+	batch := conn.NewSelect().TableExpr(t.Name).ColumnExpr(key).Where(where, args...).Limit(value.WriteBatch)
+	return conn.NewDelete().TableExpr(t.Name).Where("(?) IN (?)", bun.Safe(key), db.Locked(batch, locks))
 }

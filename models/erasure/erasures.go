@@ -1,11 +1,12 @@
 // Package erasure deletes data: that of accounts and users for good, and rows that have expired.
-// Its table of columns says for each column what an erasure does with it.
+// [Tables] says what it and a restore do with each table.
 package erasure
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -191,7 +192,7 @@ func (e *Erasures) update(ctx context.Context, row erasure, set string, args ...
 func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 	err := eachPage(ctx, e.db, row.AccountID, func(keys []keys.Key) error {
 		ids := idsOf(keys)
-		if err := e.deleteRows(ctx, bun.List(ids), ofKeys...); err != nil {
+		if err := e.deleteRows(ctx, someKeys, bun.List(ids)); err != nil {
 			return err
 		}
 		for batch := range slices.Chunk(ids, value.WriteBatch) {
@@ -204,23 +205,7 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 	if err != nil {
 		return err
 	}
-	const ofAccount = "account_id = ?"
-	err = e.deleteRows(ctx, row.AccountID,
-		expiredRows{table: "api_key_days", key: "account_id, day, api_key_id", where: ofAccount},
-		expiredRows{table: "calls", key: "id", where: ofAccount},
-		expiredRows{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id = ?"},
-		expiredRows{table: "call_totals", key: "subject_id, day", where: "subject_id = ?"},
-		expiredRows{
-			table: "webhook_deliveries", key: "endpoint_id, event_id, event",
-			where: "endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = ?)",
-		},
-		expiredRows{table: "webhook_endpoints", key: "id", where: ofAccount},
-		expiredRows{table: "invitations", key: "id", where: ofAccount},
-		expiredRows{table: "recent_mails", key: "id", where: ofAccount},
-		expiredRows{table: "outbox", key: "id", where: ofAccount},
-		expiredRows{table: "agents", key: "id", where: ofAccount},
-	)
-	if err != nil {
+	if err := e.deleteRows(ctx, anAccount, row.AccountID); err != nil {
 		return err
 	}
 	if err := inBatches(ctx, func() (int64, error) { return e.deleteActivities(ctx, row.AccountID) }); err != nil {
@@ -229,34 +214,18 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 	if err := eachPage(ctx, e.db, row.AccountID, func(users []people.User) error { return e.deleteUsers(ctx, users) }); err != nil {
 		return err
 	}
-	return e.deleteRows(ctx, row.AccountID,
-		// After the activities that they count, with which they are written.
-		expiredRows{table: "activity_repeats", key: "activity_id", where: ofAccount},
-		expiredRows{table: "accounts", key: "id", where: "id = ?"},
-		expiredRows{table: "erasures", key: "id", where: "account_id = ? AND id <> account_id"},
-	)
-}
-
-// ofKeys are the rows of keys. The calls are before their totals, which change with them.
-var ofKeys = []expiredRows{
-	{table: "api_key_last_uses", key: "api_key_id", where: "api_key_id IN (?)"},
-	{table: "api_key_hourly_usage", key: "api_key_id, hour", where: "api_key_id IN (?)"},
-	{table: "api_key_daily_usage", key: "api_key_id, day", where: "api_key_id IN (?)"},
-	{table: "api_key_sources", key: "api_key_id, day, address, client", where: "api_key_id IN (?)"},
-	{table: "api_key_refusals", key: "api_key_id, id", where: "api_key_id IN (?)"},
-	{table: "api_key_agents", key: "api_key_id, agent_id", where: "api_key_id IN (?)"},
-	{table: "exchanges", key: "id", where: "api_key_id IN (?)"},
-	{table: "calls", key: "id", where: "api_key_id IN (?)"},
-	{table: "limit_notices", key: "subject_id, month, percent", where: "subject_id IN (?)"},
-	{table: "call_totals", key: "subject_id, day", where: "subject_id IN (?)"},
+	return e.deleteRows(ctx, remains, row.AccountID)
 }
 
 // deleteKeys deletes keys, and then their rows again: transactions that hold the keys, whose end it
 // waits for, may have written some since. Later ones write none; see [db.Tx.KeepKeys].
 func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
 	return e.db.InTx(ctx, "erase API keys", func(ctx context.Context, tx db.Tx) error {
-		for _, rows := range append([]expiredRows{{table: "api_keys", where: "id IN (?)"}}, ofKeys...) {
-			if _, err := tx.NewDelete().TableExpr(rows.table).Where(rows.where, bun.List(ids)).Exec(ctx); err != nil {
+		if _, err := tx.NewDelete().TableExpr("api_keys").Where("id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
+			return err
+		}
+		for table, where := range rowsOf(someKeys) {
+			if _, err := tx.NewDelete().TableExpr(table.Name).Where(where, bun.List(ids)).Exec(ctx); err != nil {
 				return err
 			}
 		}
@@ -277,29 +246,16 @@ func (e *Erasures) deleteUsers(ctx context.Context, users []people.User) error {
 	if err := e.deleteHashed(ctx, hashes); err != nil {
 		return err
 	}
-	if err := e.deleteRows(ctx, bun.List(hashes), expiredRows{table: "outbox", key: "id", where: "email_hash IN (?)"}); err != nil {
+	if err := tableNamed("outbox").deleteWhere(ctx, e.db, waits, "email_hash IN (?)", bun.List(hashes)); err != nil {
 		return err
 	}
-	const ofUsers = "user_id IN (?)"
-	return e.deleteRows(ctx, bun.List(idsOf(users)),
-		expiredRows{table: "sessions", key: "id", where: ofUsers},
-		expiredRows{table: "pending_sign_ins", key: "token_hash", where: ofUsers},
-		expiredRows{table: "sign_in_links", key: "token_hash", where: ofUsers},
-		expiredRows{table: "password_reset_links", key: "token_hash", where: ofUsers},
-		expiredRows{table: "email_changes", key: "user_id", where: ofUsers},
-		expiredRows{table: "authenticators", key: "user_id", where: ofUsers},
-		expiredRows{table: "recovery_codes", key: "code_hash", where: ofUsers},
-		expiredRows{table: "passkeys", key: "id", where: ofUsers},
-		expiredRows{table: "identities", key: "issuer, subject", where: ofUsers},
-		expiredRows{table: "users", key: "id", where: "id IN (?)"},
-	)
+	return e.deleteRows(ctx, someUsers, bun.List(idsOf(users)))
 }
 
-// deleteRows deletes the rows of each table whose condition has this argument.
-func (e *Erasures) deleteRows(ctx context.Context, arg any, tables ...expiredRows) error {
-	for _, rows := range tables {
-		rows.args = []any{arg}
-		if err := purgeTable(ctx, e.db, waits, rows); err != nil {
+// deleteRows deletes the rows of an owner. The argument is that of their conditions.
+func (e *Erasures) deleteRows(ctx context.Context, of owner, arg any) error {
+	for table, where := range rowsOf(of) {
+		if err := table.deleteWhere(ctx, e.db, waits, where, arg); err != nil {
 			return err
 		}
 	}
@@ -308,10 +264,9 @@ func (e *Erasures) deleteRows(ctx context.Context, arg any, tables ...expiredRow
 
 // deleteActivities deletes a batch of the activities of an account and returns its size.
 func (e *Erasures) deleteActivities(ctx context.Context, accountID uuid.UUID) (n int64, err error) {
-	rows := expiredRows{table: "activities", key: "id", where: "account_id = ?", args: []any{accountID}}
 	err = e.db.InTx(ctx, "erase activities", func(ctx context.Context, tx db.Tx) error {
 		return tx.Erasing(ctx, accountID, func() error {
-			n, err = value.Affected(rows.deleteBatch(e.db, tx, waits).Exec(ctx))
+			n, err = value.Affected(tableNamed("activities").deleteBatch(e.db, tx, waits, "account_id = ?", accountID).Exec(ctx))
 			return err
 		})
 	})
@@ -353,9 +308,9 @@ func (e *Erasures) finishUser(ctx context.Context, row erasure) error {
 	}
 	err = rewrite(ctx, e.db, row.AccountID, func(a *record.Activity) bool {
 		before := *a
-		*a = eraseFrom(before, row.ID, texts)
-		return *a != before
-	}, "label", "former_label", "detail", "address")
+		eraseFrom(a, row.ID)
+		return texts.replaceIn(e.db, a) || *a != before
+	}, "address")
 	if err != nil {
 		return err
 	}
@@ -372,17 +327,14 @@ func (e *Erasures) deleteAddressed(ctx context.Context, accountID uuid.UUID, ema
 	for _, email := range emails {
 		hashes = append(hashes, value.EmailHashes(email)...)
 	}
-	for _, rows := range []expiredRows{
-		{table: "invitations", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},
-		{table: "recent_mails", key: "id", where: "account_id = ? AND email_hash IN (?)", args: []any{accountID, bun.List(hashes)}},
-		{
-			table: "outbox", key: "id", where: "account_id = ? AND recipient IN (?) OR email_hash IN (?)",
-			args: []any{accountID, bun.List(emails), bun.List(hashes)},
-		},
-	} {
-		if err := purgeTable(ctx, e.db, waits, rows); err != nil {
+	for _, name := range []string{"invitations", "recent_mails"} {
+		if err := tableNamed(name).deleteWhere(ctx, e.db, waits, "account_id = ? AND email_hash IN (?)", accountID, bun.List(hashes)); err != nil {
 			return err
 		}
+	}
+	err := tableNamed("outbox").deleteWhere(ctx, e.db, waits, "account_id = ? AND recipient IN (?) OR email_hash IN (?)", accountID, bun.List(emails), bun.List(hashes))
+	if err != nil {
+		return err
 	}
 	return e.deleteHashed(ctx, hashes)
 }
@@ -411,19 +363,18 @@ func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails
 	if errors.Is(err, value.ErrAccountNotFound) {
 		return nil // the account is being erased too
 	}
-	if err == nil && emails.replaceIn(&account.Name) {
-		_, err = e.db.NewUpdate().Model(&account).Column("name").WherePK().Exec(ctx)
+	if err == nil && emails.replaceIn(e.db, &account) {
+		_, err = e.db.NewUpdate().Model(&account).Column(searchedIn(e.db, reflect.TypeOf(account))...).WherePK().Exec(ctx)
 	}
 	return errors.Join(err,
-		rewrite(ctx, e.db, accountID, func(a *agents.Agent) bool { return emails.replaceIn(&a.Name) }, "name"),
-		rewrite(ctx, e.db, accountID, func(k *keys.Key) bool {
-			return emails.replaceIn(&k.Label, &k.Note, &k.RevocationReason, &k.Leak.URL)
-		}, "label", "note", "revocation_reason", "leak_url"))
+		rewrite(ctx, e.db, accountID, func(a *agents.Agent) bool { return emails.replaceIn(e.db, a) }),
+		rewrite(ctx, e.db, accountID, func(k *keys.Key) bool { return emails.replaceIn(e.db, k) }))
 }
 
-// rewrite writes these columns of the account's rows that change has changed, in short transactions
-// with a pause for other writers.
+// rewrite writes the searched columns and these of the account's rows that change has changed, in
+// short transactions with a pause for other writers.
 func rewrite[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
+	columns = append(searchedIn(db, reflect.TypeFor[T]()), columns...)
 	return eachPage(ctx, db, accountID, func(rows []T) error {
 		var ids []uuid.UUID
 		for _, row := range rows {
@@ -479,8 +430,8 @@ var browsers = []record.Action{
 	record.ActionSignedOut, record.ActionSessionRevoked, record.ActionPasskeyAdded, record.ActionPasskeyRemoved,
 }
 
-// eraseFrom returns an activity without a user's emails, addresses and browsers.
-func eraseFrom(a record.Activity, userID uuid.UUID, emails emailsInText) record.Activity {
+// eraseFrom removes a user's address and browser from an activity.
+func eraseFrom(a *record.Activity, userID uuid.UUID) {
 	acted := a.ActorID != nil && *a.ActorID == userID
 	if acted || a.ActorKind == record.ActorVisitor && a.SubjectID != nil && *a.SubjectID == userID {
 		a.Address = ""
@@ -488,8 +439,6 @@ func eraseFrom(a record.Activity, userID uuid.UUID, emails emailsInText) record.
 	if acted && slices.Contains(browsers, a.Action) {
 		a.Label = ""
 	}
-	emails.replaceIn(&a.Label, &a.FormerLabel, &a.Detail)
-	return a
 }
 
 func newEmailsInText(emails []string) (found emailsInText) {

@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,8 +28,8 @@ func (e *Erasures) replaceReasons(ctx context.Context, accountID uuid.UUID, emai
 				var found []keys.Exchange
 				err := tx.NewSelect().Model(&found).Where("api_key_id IN (?) AND reason <> ''", bun.List(batch)).Scan(ctx)
 				for i := 0; err == nil && i < len(found); i++ {
-					if emails.replaceIn(&found[i].Reason) {
-						err = tx.Update(ctx, &found[i], "reason")
+					if emails.replaceIn(e.db, &found[i]) {
+						err = tx.Update(ctx, &found[i], searchedIn(e.db, reflect.TypeOf(found[i]))...)
 					}
 				}
 				return err
@@ -61,7 +62,7 @@ func (e *Erasures) eraseFromWebhooks(ctx context.Context, row erasure, emails em
 }
 
 func (e *Erasures) replaceURL(ctx context.Context, endpoint webhooks.Endpoint, emails emailsInText) error {
-	if !emails.replaceIn(&endpoint.URL) {
+	if !emails.replaceIn(e.db, &endpoint) {
 		return nil
 	}
 	endpoint.URL = strings.ReplaceAll(endpoint.URL, ErasedName, url.PathEscape(ErasedName))
@@ -95,7 +96,7 @@ func (e *Erasures) eraseResponses(ctx context.Context, endpointID uuid.UUID, row
 		var changed []webhooks.Delivery
 		for _, one := range page {
 			before := one.Response
-			if emails.replaceIn(&one.Response); one.Own {
+			if emails.replaceIn(e.db, &one.Delivery); one.Own {
 				one.Response = ""
 			}
 			if one.Response != before {

@@ -3,7 +3,6 @@ package erasure_test
 import (
 	"bytes"
 	"context"
-	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -24,35 +23,6 @@ import (
 	"portal/models/value"
 	"portal/models/webhooks"
 )
-
-func TestEveryColumnHasAFate(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		f := newFixture(t, url, models.Options{})
-		query := "SELECT m.name, c.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table'"
-		if f.Postgres() {
-			query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
-		}
-		rows := modelstest.Value(f.DB.QueryContext(t.Context(), query))(t)
-		stored := map[string][]string{}
-		for rows.Next() {
-			var table, column string
-			must(t, rows.Scan(&table, &column))
-			stored[table] = append(stored[table], column)
-		}
-		must(t, rows.Err())
-		must(t, rows.Close())
-		listed := erasure.Columns()
-		if got, want := slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(stored)); !slices.Equal(got, want) {
-			t.Errorf("the tables are %q, want %q", got, want)
-		}
-		for table, columns := range stored {
-			slices.Sort(columns)
-			if !slices.Equal(listed[table], columns) {
-				t.Errorf("the columns of %s are %q, want %q; what happens to a new one when a person's data are erased?", table, listed[table], columns)
-			}
-		}
-	})
-}
 
 const evesAddress = "198.51.100.9"
 

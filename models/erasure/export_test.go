@@ -1,18 +1,7 @@
 package erasure
 
-import (
-	"slices"
-	"strings"
-)
+// Searched returns the columns that the erasure of a user searches.
+func (t Table) Searched() string { return t.searched }
 
-// Columns returns the names of the columns that have a fate, sorted, by the names of tables.
-func Columns() map[string][]string {
-	names := map[string][]string{}
-	for table, fates := range columns {
-		for _, list := range fates {
-			names[table] = append(names[table], strings.Fields(list)...)
-		}
-		slices.Sort(names[table])
-	}
-	return names
-}
+// IsPurged reports whether the rows of the table expire.
+func (t Table) IsPurged() bool { return t.purged != nil }
