@@ -88,22 +88,21 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 func TestOldPasswordHashIsUpgraded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.Customer(t)
-		store := f.Open(t, models.Options{PasswordMemory: modelstest.DefaultPasswordMemory})
 		hash := func() (hash string) {
 			t.Helper()
 			f.Scan(t, "SELECT password_hash FROM users WHERE id = ?", []any{c.User.ID}, &hash)
 			return hash
 		}
-		modelstest.SignIn(t, store, c.User.Email, modelstest.WrongPassword, modelstest.Address(1), value.ErrWrongCredentials)
+		modelstest.SignIn(t, f.Store, c.User.Email, modelstest.WrongPassword, modelstest.Address(1), value.ErrWrongCredentials)
 		if hash() != c.User.PasswordHash {
 			t.Error("replaced for a wrong password")
 		}
-		modelstest.SignIn(t, store, c.User.Email, password, modelstest.Address(1), nil)
+		modelstest.SignIn(t, f.Store, c.User.Email, password, modelstest.Address(1), nil)
 		upgraded := hash()
-		if !strings.HasPrefix(upgraded, "$argon2id$v=19$m=47104,t=1,p=1$") {
+		if !strings.HasPrefix(upgraded, "$argon2id$v=19$m=64,t=1,p=1$") {
 			t.Errorf("the hash is %s", upgraded)
 		}
-		modelstest.SignIn(t, store, c.User.Email, password, modelstest.Address(1), nil)
+		modelstest.SignIn(t, f.Store, c.User.Email, password, modelstest.Address(1), nil)
 		if hash() != upgraded {
 			t.Error("replaced again")
 		}

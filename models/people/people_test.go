@@ -317,12 +317,15 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 	}
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.Customer(t)
-		for name, stored := range map[string]struct {
-			email string
-			hash  []byte
+		for n, stored := range []struct {
+			name, email string
+			hash        []byte
 		}{
-			"by this release": {}, "as Firefox sends it": {shown, old(shown)}, "as Chromium sends it": {"ada@xn--bcher-kva.example", old("ada@xn--bcher-kva.example")},
+			{name: "by this release"},
+			{"as Firefox sends it", shown, old(shown)},
+			{"as Chromium sends it", "ada@xn--bcher-kva.example", old("ada@xn--bcher-kva.example")},
 		} {
+			name := stored.name
 			user, err := f.People.Add(ctx, c.ID, people.NewUser{Email: typed, Password: password, Role: people.RoleMember}, record.Operator())
 			must(t, err)
 			if user.Email != "Ada@b\u00fccher.example" {
@@ -331,7 +334,7 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 			if stored.email != "" {
 				f.Exec(t, "UPDATE users SET email = ?, email_hash = ? WHERE id = ?", stored.email, stored.hash, user.ID)
 			}
-			for _, email := range forms {
+			for i, email := range forms {
 				find := func(what string, found people.User, err error) {
 					t.Helper()
 					if found.ID != user.ID || err != nil {
@@ -340,6 +343,11 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				}
 				found, err := f.People.FindByEmail(ctx, email)
 				find("the user", found, err)
+				same := people.NewUser{Email: email, Role: people.RoleMember}
+				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, record.Operator())), value.ErrEmailTaken)
+				if i != n+1 {
+					continue // Each of the others reads emails as these two do.
+				}
 				found, err = f.Erasures.FindUser(ctx, email)
 				find("the user to erase", found, err)
 				found, err = f.SignIn.VerifyPassword(ctx, email, password, people.Client{Address: modelstest.Address(1)})
@@ -357,8 +365,6 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				f.Exec(t, "DELETE FROM sign_in_failures")
 				f.Exec(t, "DELETE FROM outbox")
 
-				same := people.NewUser{Email: email, Role: people.RoleMember}
-				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, record.Operator())), value.ErrEmailTaken)
 				checkError(t, name+": another account", errOf(f.Accounts.Create(ctx, people.NewAccount{Name: "Acme", Email: email, Password: password})), value.ErrEmailTaken)
 				checkError(t, name+": another's new email", f.Credentials.ChangeEmail(ctx, c.User.Email, email), value.ErrEmailTaken)
 				_, _, err = f.Invitations.Create(ctx, f.Customer(t).ID, email, people.RoleMember, record.Operator())
