@@ -93,7 +93,7 @@ func buildPortal() (string, error) {
 }
 
 func startPortalOnPostgres() (*process, error) {
-	cluster, err := postgres.Start()
+	cluster, err := postgres.Start(postgres.Memory())
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}

@@ -34,7 +34,7 @@ type cluster struct {
 // startCluster starts a server with the durability settings of production, and with enough memory
 // for tables of a million keys.
 func startCluster(ctx context.Context) (*cluster, error) {
-	started, err := postgres.Start("fsync=on", "synchronous_commit=on", "full_page_writes=on", //nolint:contextcheck // it has its own time limit
+	started, err := postgres.Start("", "fsync=on", "synchronous_commit=on", "full_page_writes=on", //nolint:contextcheck // it has its own time limit
 		"shared_buffers=512MB", "max_wal_size=4GB")
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func EncodedPostgresURL(t testing.TB, encoding string) string {
 // OwnCluster starts a PostgreSQL server for one test, which may halt it. See [postgres.Start].
 func OwnCluster(t testing.TB, settings ...string) *postgres.Cluster {
 	t.Helper()
-	c, err := postgres.Start(settings...)
+	c, err := postgres.Start(postgres.Memory(), settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func findServer(t testing.TB) {
 // environment that makes other test processes use it. The caller must call [StopServer].
 func StartServer() (setting string, err error) {
 	// The plans of statements must not depend on when tables are analyzed.
-	if cluster, err = postgres.Start("autovacuum=off", "max_connections=500"); err != nil {
+	if cluster, err = postgres.Start(postgres.Memory(), "autovacuum=off", "max_connections=500"); err != nil {
 		return "", err
 	}
 	serverURL = cluster.URL("%s")

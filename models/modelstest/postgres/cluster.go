@@ -39,15 +39,27 @@ for attempt in 1 2 3; do
 	sleep 1
 done`
 
-// Start creates a cluster with these extra settings, such as "log_statement=all", and starts it.
-// The caller must call Stop. A process that is killed leaves no server and no files behind. The
-// error says how to install a missing program.
-func Start(settings ...string) (*Cluster, error) {
+// Memory returns a directory whose files are in memory, or "" if there is none with enough room. On
+// a disk, CREATE DATABASE takes twenty times as much CPU for its hundreds of files.
+func Memory() string {
+	const dir, room = "/dev/shm", 2 << 30
+	var free syscall.Statfs_t
+	if err := syscall.Statfs(dir, &free); err != nil || free.Bavail*uint64(free.Bsize) < room { //nolint:gosec // a size is positive
+		return ""
+	}
+	return dir
+}
+
+// Start creates a cluster under a directory, "" for the default of temporary files, with these
+// extra settings, such as "log_statement=all", and starts it. The caller must call Stop. A process
+// that is killed leaves no server and no files behind. The error says how to install a missing
+// program.
+func Start(under string, settings ...string) (*Cluster, error) {
 	bin, err := FindPrograms()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "portal-postgres-")
+	dir, err := os.MkdirTemp(under, "portal-postgres-")
 	if err != nil {
 		return nil, err
 	}

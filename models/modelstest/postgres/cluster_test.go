@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(startAndWait) == "" {
 		modelstest.Main(m)
 	}
-	cluster, err := postgres.Start()
+	cluster, err := postgres.Start("")
 	if err != nil {
 		panic(err)
 	}
