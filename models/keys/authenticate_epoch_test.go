@@ -62,9 +62,9 @@ var epochStatements = []struct {
 	{"move an agent", anyDatabase, "UPDATE agents SET account_id = {spare} WHERE id = {agent}", true},
 	{"change an agent's id", anyDatabase, "UPDATE agents SET id = {new} WHERE id = {agent}", true},
 
-	{"truncate keys", onPostgres, "TRUNCATE api_keys", true},
+	{"truncate keys", onPostgres, "TRUNCATE api_keys CASCADE", true},
 	{"truncate agents", onPostgres, "TRUNCATE agents", true},
-	{"truncate both", onPostgres, "TRUNCATE agents, api_keys", true},
+	{"truncate both", onPostgres, "TRUNCATE agents, api_keys CASCADE", true},
 	{"delete a key in a CTE", onPostgres, "WITH gone AS (DELETE FROM api_keys WHERE id = {key} RETURNING id) SELECT count(*) FROM gone", true},
 	{"delete a key by MERGE", onPostgres, `MERGE INTO api_keys AS k USING (SELECT {key}::uuid AS id) AS wanted ON k.id = wanted.id
 		WHEN MATCHED THEN DELETE`, true},
