@@ -431,24 +431,16 @@ func (c *Calls) Used(ctx context.Context, accountID, keyID uuid.UUID) (Used, err
 
 // UsedByKeys returns what [Calls.Used] returns for each of these keys of an account.
 func (c *Calls) UsedByKeys(ctx context.Context, accountID uuid.UUID, keyIDs []uuid.UUID) (map[uuid.UUID]Used, error) {
+	seconds, err := c.SecondsByKey(ctx, keyIDs, monthOf(c.db.Now()))
+	if err != nil {
+		return nil, err
+	}
 	used := map[uuid.UUID]Used{}
-	for batch := range slices.Chunk(keyIDs, value.MaintenanceBatch) {
-		for _, id := range batch {
-			used[id] = Used{}
-		}
-		var totals []callTotal
-		month := monthOf(c.db.Now())
-		err := c.db.NewSelect().Model(&totals).Column("total.subject_id").ColumnExpr("CAST(sum(total.seconds) AS bigint) AS seconds").
-			Where("total.subject_id IN (?) AND total.day >= ?", bun.List(batch), month).GroupExpr("total.subject_id").Scan(ctx)
-		if err != nil {
-			return nil, value.Failed("read the minutes of keys", err)
-		}
-		for _, total := range totals {
-			used[total.SubjectID] = Used{Seconds: total.Seconds}
-		}
+	for _, id := range keyIDs {
+		used[id] = Used{Seconds: seconds[id]}
 	}
 	var open []Call
-	err := c.db.NewSelect().Model(&open).Column("api_key_id", "started_at").Where("ended_at IS NULL AND account_id = ?", accountID).Scan(ctx)
+	err = c.db.NewSelect().Model(&open).Column("api_key_id", "started_at").Where("ended_at IS NULL AND account_id = ?", accountID).Scan(ctx)
 	now := c.db.Now()
 	for _, call := range open {
 		if of, wanted := used[call.KeyID]; wanted {
