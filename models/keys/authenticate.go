@@ -95,13 +95,19 @@ func (a *API) Authenticate(ctx context.Context, key string, from Source) (Princi
 	if err != nil {
 		return Principal{}, value.Failed("authenticate", err)
 	}
-	if !found.Active {
-		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
-		return Principal{AccountID: found.AccountID, KeyID: found.ID, limits: found.Restrictions}, inactive(found)
+	return a.count(found, newPrincipal(found, epoch, started), from, inactive(found))
+}
+
+// count counts a request with a key that was found. It returns the principal, or the reason to
+// refuse the key.
+func (a *API) count(found authn.Key, caller Principal, from Source, refused error) (Principal, error) {
+	at := a.db.Now()
+	if refused != nil {
+		a.usage.Count(found.AccountID, found.ID, from, at, 0, 1)
+		return Principal{AccountID: found.AccountID, KeyID: found.ID, limits: found.Restrictions}, refused
 	}
-	caller := newPrincipal(found, epoch, started)
-	caller.usedAt = a.db.Now()
-	a.usage.Count(found.AccountID, found.ID, from, caller.usedAt, 1, 0)
+	caller.usedAt = at
+	a.usage.Count(found.AccountID, found.ID, from, at, 1, 0)
 	return caller, nil
 }
 
@@ -111,9 +117,11 @@ func newPrincipal(key authn.Key, epoch authn.Epoch, started time.Time) Principal
 	}
 }
 
-// inactive returns the reason to refuse a key that is not active.
+// inactive returns the reason to refuse a key that is not active, otherwise nil.
 func inactive(key authn.Key) error {
 	switch {
+	case key.Active:
+		return nil
 	case key.Revoked:
 		return value.ErrKeyRevoked
 	case key.Expired:
@@ -137,13 +145,7 @@ func (a *API) AuthenticateAccess(ctx context.Context, claims widget.AccessClaims
 	if found.ID == uuid.Nil {
 		return Principal{}, err
 	}
-	if err != nil {
-		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
-		return Principal{AccountID: found.AccountID, KeyID: found.ID, limits: found.Restrictions}, err
-	}
-	caller.usedAt = a.db.Now()
-	a.usage.Count(found.AccountID, found.ID, from, caller.usedAt, 1, 0)
-	return caller, nil
+	return a.count(found, caller, from, err)
 }
 
 // CheckAccess returns the error of [API.AuthenticateAccess] without counting a use of the key.
@@ -155,7 +157,19 @@ func (a *API) CheckAccess(ctx context.Context, claims widget.AccessClaims) error
 // lookUpAccess returns the key of an access token, zero if it is unknown or the database does not
 // answer, and its principal or the reason to refuse it.
 func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (authn.Key, Principal, error) {
-	if claims.KeyID == uuid.Nil || claims.Rule == uuid.Nil {
+	if claims.Rule == uuid.Nil {
+		return authn.Key{}, Principal{}, widget.ErrInvalid
+	}
+	found, caller, err := a.lookUpClaims(ctx, claims.AccountID, claims.KeyID, "authenticate an access token")
+	if err == nil && (found.Restrictions == nil || found.Restrictions.Trust != claims.Rule) {
+		return found, Principal{}, value.ErrTrustChanged
+	}
+	return found, caller, err
+}
+
+// lookUpClaims is lookUpAccess for the account and the key of any token.
+func (a *API) lookUpClaims(ctx context.Context, accountID, keyID uuid.UUID, operation string) (authn.Key, Principal, error) {
+	if keyID == uuid.Nil {
 		return authn.Key{}, Principal{}, widget.ErrInvalid
 	}
 	if a.db.Tracer != nil {
@@ -164,18 +178,16 @@ func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (aut
 		defer span.End()
 	}
 	started := time.Now()
-	found, epoch, err := a.authn.LookupID(ctx, claims.KeyID)
+	found, epoch, err := a.authn.LookupID(ctx, keyID)
 	switch {
 	case errors.Is(err, authn.ErrKeyUnknown):
 		return authn.Key{}, Principal{}, value.ErrKeyRevoked
 	case err != nil:
-		return authn.Key{}, Principal{}, value.Failed("authenticate an access token", err)
-	case found.AccountID != claims.AccountID:
+		return authn.Key{}, Principal{}, value.Failed(operation, err)
+	case found.AccountID != accountID:
 		return authn.Key{}, Principal{}, widget.ErrInvalid
 	case !found.Active:
 		return found, Principal{}, inactive(found)
-	case found.Restrictions == nil || found.Restrictions.Trust != claims.Rule:
-		return found, Principal{}, value.ErrTrustChanged
 	}
 	return found, newPrincipal(found, epoch, started), nil
 }
@@ -188,29 +200,8 @@ func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (aut
 // a [*value.KeyExpiredError], [widget.ErrInvalid], [value.ErrAccountDisabled] or
 // [value.ErrUnavailable], all within [Timeout].
 func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
-	if claims.KeyID == uuid.Nil {
-		return Principal{}, widget.ErrInvalid
-	}
-	if a.db.Tracer != nil {
-		var span trace.Span
-		ctx, span = a.startSpan(ctx)
-		defer span.End()
-	}
-	started := time.Now()
-	found, epoch, err := a.authn.LookupID(ctx, claims.KeyID)
-	switch {
-	case errors.Is(err, authn.ErrKeyUnknown):
-		return Principal{}, value.ErrKeyRevoked
-	case err != nil:
-		return Principal{}, value.Failed("authenticate a token", err)
-	case found.Revoked:
-		return Principal{}, value.ErrKeyRevoked
-	case found.AccountID != claims.AccountID:
-		return Principal{}, widget.ErrInvalid
-	case !found.Active:
-		return Principal{}, inactive(found)
-	}
-	return newPrincipal(found, epoch, started), nil
+	_, caller, err := a.lookUpClaims(ctx, claims.AccountID, claims.KeyID, "authenticate a token")
+	return caller, err
 }
 
 // CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. If
