@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"portal/models/value"
@@ -33,7 +34,11 @@ func (e *Erasures) Purge(ctx context.Context) error {
 	for _, table := range slices.Backward(Tables) {
 		from := now.Add(-table.kept)
 		for _, where := range table.purged {
-			if err := table.deleteWhere(ctx, e.db, skipsLocked, where, from, value.LowestID(from), idle); err != nil {
+			args := []any{from, value.LowestID(from), idle}
+			if !strings.Contains(where, "?") {
+				args = nil // Bun warns of arguments without a placeholder
+			}
+			if err := table.deleteWhere(ctx, e.db, skipsLocked, where, args...); err != nil {
 				errs = append(errs, fmt.Errorf("purge %s: %w", table.Name, err))
 			}
 		}

@@ -14,8 +14,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"portal/models"
 	"portal/models/database"
@@ -139,10 +142,24 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Main runs the tests of a package, stops the PostgreSQL and LiveKit servers and exits. TestMain
-// calls it.
+// bunWarnings counts what Bun warns of, such as arguments without a placeholder.
+type bunWarnings struct{ n atomic.Int64 }
+
+// Printf implements Bun's logger.
+func (w *bunWarnings) Printf(format string, args ...any) {
+	w.n.Add(1)
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}
+
+// Main runs the tests of a package, stops the PostgreSQL and LiveKit servers and exits. The tests
+// fail if Bun warns of a query. TestMain calls it.
 func Main(m *testing.M) {
+	warnings := &bunWarnings{}
+	bun.SetLogger(warnings)
 	code := m.Run()
+	if warnings.n.Load() > 0 {
+		code = max(code, 1)
+	}
 	stopLiveKit()
 	if err := StopServer(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
