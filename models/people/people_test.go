@@ -306,11 +306,11 @@ func TestRemovedUsersArePurged(t *testing.T) {
 	})
 }
 
-// Browsers differ: Chromium sends the domain of an email in ASCII, Firefox as it was typed. The
-// database may have hashes of either form.
+// Browsers differ: Chromium sends the domain of an email in ASCII, Firefox as it was typed. Accents
+// are composed or not. The database may have hashes of each form.
 func TestOneMailboxIsOneUser(t *testing.T) {
-	const shown, typed = "ada@b\u00fccher.example", "Ada@bu\u0308cher.example "
-	forms := []string{shown, typed, "ADA@XN--BCHER-KVA.example", "ada@b\u00fccher\u3002example"}
+	const shown, typed = "zo\u00eb@b\u00fccher.example", "Zoe\u0308@bu\u0308cher.example "
+	forms := []string{shown, typed, "ZO\u00cb@XN--BCHER-KVA.example", "zoe\u0308@b\u00fccher\u3002example"}
 	old := func(email string) []byte {
 		hash := sha256.Sum256([]byte(email))
 		return hash[:]
@@ -323,12 +323,13 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 		}{
 			{name: "by this release"},
 			{"as Firefox sends it", shown, old(shown)},
-			{"as Chromium sends it", "ada@xn--bcher-kva.example", old("ada@xn--bcher-kva.example")},
+			{"as Chromium sends it", "zo\u00eb@xn--bcher-kva.example", old("zo\u00eb@xn--bcher-kva.example")},
+			{"not composed", "zoe\u0308@b\u00fccher.example", old("zoe\u0308@xn--bcher-kva.example")},
 		} {
 			name := stored.name
 			user, err := f.People.Add(ctx, c.ID, people.NewUser{Email: typed, Password: password, Role: people.RoleMember}, record.Operator())
 			must(t, err)
-			if user.Email != "Ada@b\u00fccher.example" {
+			if user.Email != "Zo\u00eb@b\u00fccher.example" {
 				t.Errorf("stored as %q", user.Email)
 			}
 			if stored.email != "" {
@@ -345,7 +346,7 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 				find("the user", found, err)
 				same := people.NewUser{Email: email, Role: people.RoleMember}
 				checkError(t, name+": added again", errOf(f.People.Add(ctx, c.ID, same, record.Operator())), value.ErrEmailTaken)
-				if i != n+1 {
+				if i != (n+1)%len(forms) {
 					continue // Each of the others reads emails as these two do.
 				}
 				found, err = f.Erasures.FindUser(ctx, email)
@@ -391,7 +392,7 @@ func TestOneMailboxIsOneUser(t *testing.T) {
 		_, _, err := f.Invitations.Create(ctx, c.ID, forms[2], people.RoleMember, record.Operator())
 		must(t, err)
 		pending, err := f.Invitations.Pending(ctx, c.ID)
-		if err != nil || len(pending) != 1 || pending[0].Email != "ADA@b\u00fccher.example" {
+		if err != nil || len(pending) != 1 || pending[0].Email != "ZO\u00cb@b\u00fccher.example" {
 			t.Errorf("invited %+v, %v", pending, err)
 		}
 		_, _, err = f.Invitations.Create(ctx, c.ID, forms[0], people.RoleMember, record.Operator())

@@ -88,9 +88,11 @@ func joins(r rune) bool {
 }
 
 // ReadEmail returns an email as people read it: without spaces and invisible characters around it,
-// and with its domain in Unicode. Chromium sends domains in ASCII, and others send what was typed.
+// composed (NFC), and with its domain in Unicode. Chromium sends domains in ASCII, and others send
+// what was typed.
 func ReadEmail(email string) string {
 	email = strings.TrimFunc(email, func(r rune) bool { return unicode.IsSpace(r) || Hidden(r) && !unicode.IsControl(r) })
+	email = norm.NFC.String(email)
 	local, domain, ok := cutEmail(email)
 	ascii, err := idna.Lookup.ToASCII(domain)
 	if !ok || err != nil || strings.EqualFold(domain, ascii) && !strings.Contains(ascii, "xn--") {
@@ -145,11 +147,14 @@ func hashLowerCase(email string) []byte {
 	return hash[:]
 }
 
-// EmailHashes returns the hashes that a user with an email may have: that of HashEmail and, for a
-// domain that is not ASCII, those of an earlier release, which hashed the email as the browser sent
-// it. The hash of what was typed is the first.
+// EmailHashes returns the hashes that a user with an email may have: that of HashEmail and, for an
+// email that is not ASCII, those of earlier releases, which hashed it as the browser sent it. The
+// hash of what was typed is the first.
 func EmailHashes(email string) (hashes [][]byte) {
-	for _, hash := range [][]byte{hashLowerCase(strings.TrimSpace(email)), HashEmail(email), hashLowerCase(ReadEmail(email))} {
+	read := ReadEmail(email)
+	for _, hash := range [][]byte{
+		hashLowerCase(strings.TrimSpace(email)), HashEmail(email), hashLowerCase(read), hashLowerCase(MailAddress(norm.NFD.String(read))),
+	} {
 		if !slices.ContainsFunc(hashes, func(other []byte) bool { return bytes.Equal(other, hash) }) {
 			hashes = append(hashes, hash)
 		}
