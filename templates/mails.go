@@ -38,6 +38,8 @@ type Mail struct {
 
 	EmailFreed bool // see [record.Mail.EmailFreed]
 
+	SupportURL string // leads users to help; may be empty
+
 	HomeURL string     // of the platform; may be empty
 	Logo    bool       // the email has a picture with the id "logo.png"
 	Colors  MailColors // of the button; zero: the portal's own
@@ -65,6 +67,15 @@ func (m Mail) Change() string { return textOf(m.Kind).Changed }
 
 // Title returns the subject of the email about such a change.
 func (m Mail) Title() string { return textOf(m.Kind).Subject }
+
+// Support returns where the recipient gets help, as people write it, or "".
+func (m Mail) Support() string {
+	address, isAddress := strings.CutPrefix(m.SupportURL, "mailto:")
+	if isAddress {
+		address, _, _ = strings.Cut(address, "?")
+	}
+	return address
+}
 
 // CodesLeft says how many recovery codes are left after one was used, otherwise "".
 func (m Mail) CodesLeft() string {

@@ -302,6 +302,22 @@ func TestNamesDoNotChangeTheOrderOfASentence(t *testing.T) {
 	}
 }
 
+func TestMailAboutANewEmailNamesWhoHelps(t *testing.T) {
+	mails, err := templates.NewMails()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for support, want := range map[string]string{
+		"": "contact the person who gave you access.\n", "mailto:help@example.com?subject=Portal": "contact support: help@example.com\n",
+		"https://example.com/help": "contact support: https://example.com/help\n",
+	} {
+		content, err := mails.Render(templates.Mail{Kind: record.ActionEmailChanged, SupportURL: support})
+		if err != nil || !strings.Contains(content.Text, want) {
+			t.Errorf("%q: %v, the text is %s", support, err, content.Text)
+		}
+	}
+}
+
 // Apps split the label at the first colon, and compare the part before it with the issuer.
 func TestTOTPURLHasOneColon(t *testing.T) {
 	got := templates.TOTPURL("Acme: Voice", "ada@example.com", "ABC")

@@ -266,6 +266,7 @@ func (s settings) startMail(ctx context.Context, store *models.Store, baseURL *u
 	}
 	m, err = mailer.New(mailer.Config{
 		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.name, Brand: s.brand, BaseURL: baseURL.String(), Logger: logger,
+		SupportURL: s.supportURL,
 	})
 	if err != nil {
 		return nil, nil, err

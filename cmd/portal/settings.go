@@ -259,7 +259,7 @@ func table(s *settings) []setting {
 		},
 		{
 			name: "PORTAL_SUPPORT_URL", example: "mailto:help@example.com", group: look, parse: into(&s.supportURL, link("https", "http", "mailto")),
-			help: `Help for users: a link on every page, and the target of "Forgot password?" if no emails are configured. An ` + "`https:`, `http:` or `mailto:` URL.",
+			help: `Help for users: a link on every page and in the email about a changed email, and the target of "Forgot password?" if no emails are configured. An ` + "`https:`, `http:` or `mailto:` URL.",
 		},
 		{
 			name: "PORTAL_NOTICE", example: "Maintenance on Sunday from 06:00 to 07:00 UTC", group: look, parse: into(&s.notice, notice),

@@ -49,6 +49,8 @@ type Config struct {
 	Brand   brand.Brand
 	BaseURL string // of the portal
 	Logger  *slog.Logger
+
+	SupportURL string // leads users to help; may be empty
 }
 
 // Mailer sends mails.
@@ -203,7 +205,7 @@ func (m *Mailer) message(queued record.Mail, token string) (*gomail.Msg, error) 
 	logo, colors := m.brand()
 	content, err := m.mails.Render(templates.Mail{
 		HomeURL: m.Brand.HomeURL, Logo: logo, Colors: colors,
-		Kind: queued.Kind, Product: m.Product, BaseURL: m.BaseURL, Recipient: queued.Recipient,
+		Kind: queued.Kind, Product: m.Product, BaseURL: m.BaseURL, SupportURL: m.SupportURL, Recipient: queued.Recipient,
 		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(),
 		Reason: queued.Reason, Detail: queued.Detail, Device: device, Address: queued.Address,
 		At: templates.NewMoment(queued.At, queued.At), Token: token, EmailFreed: queued.EmailFreed(),

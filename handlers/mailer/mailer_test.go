@@ -92,7 +92,7 @@ func (s *system) runBranded(t *testing.T, store *models.Store, url string, look 
 	from := modelstest.Value(mailer.ParseSender("portal@example.com"))(t)
 	m, err := mailer.New(mailer.Config{
 		Store: store, Server: server, From: from, Product: "Voice Portal", Brand: look,
-		BaseURL: "https://portal.example.com", Logger: s.log.Logger(),
+		BaseURL: "https://portal.example.com", SupportURL: "mailto:help@example.com", Logger: s.log.Logger(),
 	})
 	modelstest.Must(t, err)
 	m.Hurry()
@@ -149,7 +149,7 @@ func TestMailsReportChanges(t *testing.T) {
 			{"API key revoked", "Acme <Ltd>. Requests with it are refused.\n\nReason: On a slide\n\nLabel: "},
 			{"Your password was changed", "Address: 203.0.113.7"},
 			{"Your password was reset", "https://portal.example.com/login"},
-			{"Your email was changed", "to new@example.com"},
+			{"Your email was changed", "Right away, contact support: help@example.com"},
 		}
 		for i, want := range want {
 			mail := mails[i]
