@@ -219,6 +219,10 @@ type accountResetPasswordCommand struct{ userFlag }
 
 // Run writes nothing to standard output, because the command has no result.
 func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
+	s, err := readSettings("PORTAL_OIDC_ISSUER", "PORTAL_OIDC_ACCOUNTS")
+	if err != nil {
+		return err
+	}
 	password, err := readPassword(ctx, t)
 	if err != nil {
 		return err
@@ -229,8 +233,29 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 		}
 		return errors.Join(
 			t.say("the password of %s was reset, and all of the user's sessions ended", c.Email), warnOfPassword(store, t),
+			c.warnOfProvider(ctx, s, store, t),
 		)
 	})
+}
+
+// warnOfProvider says that a password was set for nothing if the provider decides about the access
+// of the user.
+func (f userFlag) warnOfProvider(ctx context.Context, s settings, store *models.Store, t terminal) error {
+	if !s.oidc.Claims {
+		return nil
+	}
+	user, err := store.People.FindByEmail(ctx, f.Email)
+	if err == nil {
+		_, err = store.Credentials.FindIdentity(ctx, user.AccountID, user.ID, s.oidc.Issuer)
+	}
+	if errors.Is(err, value.ErrIdentityNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.say("%s signs in with %s alone, so the password does not sign in: restore the access there, or create a sign-in link with the operator API",
+		f.Email, s.oidc.Issuer)
 }
 
 // forOperator reduces an error about invalid input to its message for users, with the flag of the

@@ -189,6 +189,30 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 	modelstest.Value(store.API.Authenticate(t.Context(), account.secret, keys.Source{}))(t)
 }
 
+// A user whose access the provider decides needs something else than a password.
+func TestResetPasswordOfAUserOfTheProvider(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	createAccount(t, modelstest.Open(t, url, models.Options{}))
+	env := append(databaseEnv(url), "PORTAL_OIDC_ISSUER=https://login.example.com")
+	reset := func(env []string) string {
+		return portal(t, env, otherPassword, "account", "reset-password", "--email", testEmail).succeeds(t, "")
+	}
+	const hint = "signs in with https://login.example.com alone"
+	claims := append(env, "PORTAL_OIDC_ACCOUNTS=claims")
+	if output := reset(claims); strings.Contains(output, hint) {
+		t.Errorf("a user without an identity: %s", output)
+	}
+	modelstest.Exec(t, url, "INSERT INTO identities (issuer, subject, user_id, email, created_at) "+
+		"SELECT 'https://login.example.com', 'ada', id, email, created_at FROM users")
+	if output := reset(env); strings.Contains(output, hint) {
+		t.Errorf("without claims: %s", output)
+	}
+	if output := reset(claims); !strings.Contains(output, hint) || !strings.Contains(output, "operator API") {
+		t.Errorf("with claims: %s", output)
+	}
+}
+
 func TestOperatorsRenameAndRemove(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
