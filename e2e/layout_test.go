@@ -102,6 +102,33 @@ func TestTheToolsOfTheListStay(t *testing.T) {
 	}
 }
 
+// A long email is not broken before its last letters.
+func TestLongEmailsBreakInTheMiddle(t *testing.T) {
+	t.Parallel()
+	_, v := startSignedIn(t, sharedPortal(t))
+	modelstest.Must(t, v.Page.SetViewportSize(360, 780))
+	for _, path := range []string{"/people", "/account"} {
+		v.Open(path)
+		broken := v.Evaluate(`() => {
+			const email = document.querySelector(".email"), broken = []
+			for (let letters = 20; letters < 50; letters++) {
+				email.textContent = "m".repeat(letters) + "@example.com"
+				const tops = [...email.textContent].map((_, i) => {
+					const letter = document.createRange()
+					letter.setStart(email.firstChild, i)
+					letter.setEnd(email.firstChild, i + 1)
+					return letter.getBoundingClientRect().top
+				})
+				if (tops.filter(top => top === tops.at(-1)).length < 6) broken.push(letters)
+			}
+			return broken.join()
+		}`)
+		if broken != "" {
+			t.Errorf("%s: emails with %v letters before @example.com have less than 6 in the last line", path, broken)
+		}
+	}
+}
+
 func TestTheNavigationOfAPhoneIsAMenu(t *testing.T) {
 	inBothModes(t, func(t *testing.T, p *process, mode profile) {
 		c, v := startSignedIn(t, p, mode)
