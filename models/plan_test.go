@@ -29,7 +29,7 @@ import (
 func TestStatementsUseIndexes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		seen := &modelstest.QueryLog{}
-		f.Store = f.Open(t, models.Options{Mail: true, LiveKit: modelstest.LiveKit(t).Portal(), Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
+		f.Store = f.Open(t, everything(t))
 		f.useEverything(t, f.WithQueryHook(seen))
 		if len(seen.All) < 60 {
 			t.Errorf("only %d statements", len(seen.All))
@@ -205,6 +205,19 @@ func (f *fixture) rowsRead(t *testing.T, statement, table string, tooMany func(s
 func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	t.Helper()
 	ctx, c := t.Context(), f.Customer(t)
+	invited := f.use(t, s, c)
+	must(t, s.Erasures.BeginUser(ctx, c.ID, invited.ID, c.Actor))
+	must(t, s.Accounts.SetDisabled(ctx, c.ID, true, c.Actor))
+	must(t, s.Erasures.Finish(ctx))
+	must(t, s.Erasures.BeginAccount(ctx, c.ID))
+	must(t, s.Erasures.Finish(ctx))
+}
+
+// use is useEverything for a customer, but for erasures. It returns another user of the account,
+// who has left.
+func (f *fixture) use(t *testing.T, s *models.Store, c customer) (invited people.User) {
+	t.Helper()
+	ctx := t.Context()
 	endpoint, _, err := s.Webhooks.Add(ctx, c.ID, "https://example.com/", record.EventGroups, c.Actor)
 	must(t, err)
 	key, secret := f.Key(t, c)
@@ -222,7 +235,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Agents.UsedBy(ctx, c.ID, key.ID)))
 	must(t, s.Sessions.Flush(ctx))
 	must(t, s.Agents.Flush(ctx))
-	invited := modelstest.Value(s.People.Add(ctx, c.ID, people.NewUser{Email: uuid.NewString() + "@example.com", Role: people.RoleMember}, c.Actor))(t)
+	invited = modelstest.Value(s.People.Add(ctx, c.ID, people.NewUser{Email: uuid.NewString() + "@example.com", Role: people.RoleMember}, c.Actor))(t)
 	link := modelstest.Value(s.SignIn.CreateLink(ctx, c.ID, invited.ID, c.Actor))(t)
 	must(t, errOf(s.SignIn.LinkUser(ctx, link.Token)))
 	modelstest.Value(s.SignIn.UseLink(ctx, link.Token, people.Client{}))(t)
@@ -360,11 +373,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, err)
 	must(t, errOf(s.Usage.OfList(ctx, c.ID, keys.Days(30), time.Now().Add(-value.Day), 4)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, value.Page{After: key.ID, Limit: 10})))
-	must(t, s.Erasures.BeginUser(ctx, c.ID, invited.ID, c.Actor))
-	must(t, s.Accounts.SetDisabled(ctx, c.ID, true, c.Actor))
-	must(t, s.Erasures.Finish(ctx))
-	must(t, s.Erasures.BeginAccount(ctx, c.ID))
-	must(t, s.Erasures.Finish(ctx))
+	return invited
 }
 
 // smallTables do not grow with the number of customers or with time.
