@@ -68,13 +68,13 @@ func TestPostgresOutage(t *testing.T) {
 			return errOf(f.SignIn.VerifyPassword(ctx, c.User.Email, password, people.Client{Address: "203.0.113.7"}))
 		})
 		away("session", func(ctx context.Context) error { return errOf(f.Sessions.Find(ctx, token, modelstest.Browser)) })
-		away("ping", f.Ping)
+		away("ping", f.SignIn.Ready)
 		must(t, cluster.Resume())
 		f.DB = modelstest.OpenDatabase(t, f.URL) // The test's own connections are dead.
 		// Those of the store are dead too, but no request fails because of that.
 		modelstest.Use(t, f.Store, secret, 2)
 		modelstest.Refuse(t, f.Store, revokedSecret, 1)
-		must(t, f.Ping(t.Context()))
+		must(t, f.SignIn.Ready(t.Context()))
 		keys, err := f.Keys.Active(t.Context(), c.ID)
 		if err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 			t.Errorf("listed %+v, %v", keys, err)

@@ -189,7 +189,7 @@ func TestReadOnlyServerIsUnavailable(t *testing.T) {
 			WHERE datname = current_database() AND pid <> pg_backend_pid();
 	END $$`)
 	checkError(t, "authenticate", errOf(f.API.Authenticate(t.Context(), secret, keys.Source{})), value.ErrUnavailable)
-	checkError(t, "ping", f.Ping(t.Context()), value.ErrUnavailable)
+	checkError(t, "ping", f.SignIn.Ready(t.Context()), value.ErrUnavailable)
 }
 
 // Bun escapes strings for standard_conforming_strings=on.

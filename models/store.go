@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -241,42 +240,18 @@ func (s *Store) WithQueryHook(hook bun.QueryHook) *Store {
 // second is lost. Close returns when ctx ends, even if the database hangs.
 func (s *Store) Close(ctx context.Context) error {
 	s.stop()
-	err := within(ctx, func() error {
+	err := db.Within(ctx, func() error {
 		s.stopped.Wait()
 		return errors.Join(value.Failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.FlushAll(ctx), s.Keys.FlushRefusals(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, value.ErrUnavailable) {
 		err = value.Failed("write usage", err)
 	}
-	closed := within(ctx, func() error { return errors.Join(s.API.Close(), s.db.API.Close(), s.db.Close()) })
+	closed := db.Within(ctx, func() error { return errors.Join(s.API.Close(), s.db.API.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
 		closed = nil // nothing is lost with connections that hang
 	}
 	return errors.Join(err, closed)
-}
-
-// within returns the result of work, or the error of ctx if it ends first. A driver can block for
-// longer than a context allows.
-func within(ctx context.Context, work func() error) error {
-	result := make(chan error, 1)
-	go func() { result <- work() }()
-	select {
-	case err := <-result:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Ping returns [value.ErrUnavailable] unless the database answers a query.
-func (s *Store) Ping(ctx context.Context) error {
-	err := within(ctx, func() error {
-		return s.db.NewSelect().Table("auth_epoch").Column("value").Scan(ctx, new([]byte))
-	})
-	if err != nil {
-		return fmt.Errorf("ping: %w: %w", value.ErrUnavailable, err)
-	}
-	return nil
 }
 
 // Timeout returns the time limit of each use of the database.

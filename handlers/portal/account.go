@@ -63,18 +63,18 @@ func (p *accountPages) page(c *gin.Context, form templates.PasswordForm) (templa
 	email, err := p.emailForm(c)
 	return templates.AccountPage{
 		Email: email, Sessions: list, Password: form,
-		NoPasswords: p.PasswordsOff || sessionFrom(c).ByProvider, Identity: identity, Factors: factors,
+		NoPasswords: p.passwordsOff || sessionFrom(c).ByProvider, Identity: identity, Factors: factors,
 	}, err
 }
 
 // sessionList returns the user's sessions, this one first.
 func (p *accountPages) sessionList(c *gin.Context) (templates.SessionList, error) {
 	current := sessionFrom(c)
-	sessions, err := p.Store.Sessions.List(c.Request.Context(), current.AccountID, current.UserID)
+	sessions, err := p.sessions.stored.List(c.Request.Context(), current.AccountID, current.UserID)
 	if err != nil {
 		return templates.SessionList{}, err
 	}
-	now := p.Now()
+	now := p.now()
 	var list templates.SessionList
 	for _, session := range sessions {
 		item := templates.SessionItem{
@@ -104,14 +104,14 @@ func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, err
 		return form, nil
 	}
 	form.Connected, form.Email = err == nil, found.Email
-	form.Since = templates.NewMoment(found.CreatedAt, p.Now())
+	form.Since = templates.NewMoment(found.CreatedAt, p.now())
 	return form, err
 }
 
 // emailForm returns the empty form of the user, with the pending change.
 func (p *accountPages) emailForm(c *gin.Context) (templates.EmailForm, error) {
 	session := sessionFrom(c)
-	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled(), Support: p.SupportURL}
+	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.mailsOn, Support: p.support}
 	if form.NoMail {
 		return form, nil
 	}
@@ -133,14 +133,14 @@ func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
 		return templates.Factors{}, err
 	}
 	view := templates.Factors{
-		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff,
+		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.passwordsOff,
 		ByProvider: sessionFrom(c).ByProvider,
 		Required:   found.Required && !sessionFrom(c).ByProvider, Owner: owns(sessionFrom(c)),
 	}
 	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
 		return templates.Factors{}, err
 	}
-	view.Since = optionalMoment(found.AuthenticatorSince, p.Now())
+	view.Since = optionalMoment(found.AuthenticatorSince, p.now())
 	return view, nil
 }
 
@@ -150,7 +150,7 @@ func (p *accountPages) passkeyItems(c *gin.Context) (items []templates.PasskeyIt
 	for _, passkey := range passkeys {
 		items = append(items, templates.PasskeyItem{
 			ID: passkey.ID, Name: passkey.Name,
-			Created: templates.NewMoment(passkey.CreatedAt, p.Now()), Used: optionalMoment(passkey.LastUsedAt, p.Now()),
+			Created: templates.NewMoment(passkey.CreatedAt, p.now()), Used: optionalMoment(passkey.LastUsedAt, p.now()),
 		})
 	}
 	return items, err
@@ -169,7 +169,7 @@ func (p *accountPages) newOthersRevocation(c *gin.Context) error {
 // revokeSession ends one of the user's other sessions.
 func (p *accountPages) revokeSession(c *gin.Context) error {
 	session := sessionFrom(c)
-	err := p.Store.Sessions.Revoke(c.Request.Context(), session.AccountID, session.UserID, idOf(c), actorOf(c))
+	err := p.sessions.stored.Revoke(c.Request.Context(), session.AccountID, session.UserID, idOf(c), actorOf(c))
 	if errors.Is(err, value.ErrSessionNotFound) {
 		// A 401 would mean that the session of this request has ended.
 		return problem.Problem{
@@ -186,7 +186,7 @@ func (p *accountPages) revokeSession(c *gin.Context) error {
 // revokeOtherSessions ends all of the user's sessions except this one, if there are any.
 func (p *accountPages) revokeOtherSessions(c *gin.Context) error {
 	session := sessionFrom(c)
-	err := p.Store.Sessions.RevokeOthers(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
+	err := p.sessions.stored.RevokeOthers(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
 	if err != nil {
 		return err
 	}

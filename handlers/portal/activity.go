@@ -96,7 +96,7 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 			return nil, err
 		}
 	}
-	now := p.Now()
+	now := p.now()
 	var items []templates.ActivityItem
 	for _, activity := range activities {
 		item := templates.ActivityItem{Activity: activity, When: templates.NewMoment(activity.At, now)}

@@ -112,7 +112,7 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		Until: view.query.Get(paramUntil), UntilOffset: view.query.Get(paramUntilOffset),
 	}
 	for feature, on := range map[templates.Feature]bool{
-		templates.FeatureCalls: p.Store.Calls.Enabled(), templates.FeatureWebhooks: p.Store.Webhooks.Enabled(), templates.FeatureProvider: p.Provider != nil,
+		templates.FeatureCalls: p.callsOn, templates.FeatureWebhooks: p.webhooksOn, templates.FeatureProvider: p.provider != "",
 	} {
 		if on {
 			filter.Features = append(filter.Features, feature)

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -168,7 +169,7 @@ func (p *agentPages) newRemoval(c *gin.Context) error {
 	}
 	item := templates.AgentItem{Agent: agent, Confirming: true}
 	if !used.IsZero() {
-		item.LastUsed = optionalMoment(&used, p.Now())
+		item.LastUsed = optionalMoment(&used, p.now())
 	}
 	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
 		return p.page(c, templates.AgentForm{}, item)
@@ -238,7 +239,7 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 		return err
 	}
 	page, id := templates.IntegrationPage{
-		Agents: list.Items, Voice: p.Store.Calls.Enabled(), Webhooks: p.Store.Webhooks.Enabled(), Support: p.SupportURL,
+		Agents: list.Items, Voice: p.callsOn, Webhooks: p.webhooksOn, Support: p.support,
 	}, ""
 	for _, agent := range list.Items {
 		if wanted == uuid.Nil || agent.ID == wanted {
@@ -250,6 +251,15 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 		return problem.NotFound()
 	}
 	page.Examples = templates.NewExamples(p.url("/api/widget/token"), id)
-	page.Prompt = templates.NewPrompt(p.BaseURL.String(), id)
+	page.Prompt = templates.NewPrompt(p.baseURL.String(), id)
 	return p.reply(c, reply{fragment: page, page: present(page), address: c.Request.URL.RequestURI()})
+}
+
+// exampleAgent returns the id of an agent of an account for examples, empty if it has none.
+func exampleAgent(ctx context.Context, all *agents.Agents, accountID uuid.UUID) (string, error) {
+	first, err := all.List(ctx, accountID, value.Page{Limit: 1})
+	if err != nil || len(first.Items) == 0 {
+		return "", err
+	}
+	return first.Items[0].ID.String(), nil
 }

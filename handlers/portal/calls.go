@@ -162,7 +162,7 @@ func (p *callPages) rows(c *gin.Context, confirming uuid.UUID) (page templates.C
 	if len(list) == callsPerPage {
 		page.Older = view.address(callsPath, list[len(list)-1].Place())
 	}
-	now := p.Now()
+	now := p.now()
 	for i := range list {
 		row := templates.CallRow{
 			Call: list[i], Started: templates.NewMoment(list[i].StartedAt, now), Ended: optionalMoment(list[i].EndedAt, now),
@@ -230,7 +230,7 @@ func (p *callPages) export(c *gin.Context) error {
 	lines := p.startCSV(c, "calls", callColumns)
 	for {
 		for i := range calls {
-			lines += csvLine(callCells(calls[i].Element(p.Now())))
+			lines += csvLine(callCells(calls[i].Element(p.now())))
 		}
 		if sendCSV(c, lines) != nil || len(calls) < exportBatch {
 			return nil // the client disconnected, or has everything

@@ -11,9 +11,11 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/brand"
+	"portal/handlers/middleware"
 	"portal/handlers/portal/markdown"
 	"portal/handlers/portal/reference"
 	"portal/handlers/problem"
+	"portal/models/agents"
 	"portal/static"
 	"portal/templates"
 )
@@ -22,8 +24,13 @@ import (
 type documents struct {
 	*site
 
-	assets   *static.Assets
-	branding map[string]static.Asset // by file name
+	agents          *agents.Agents
+	assets          *static.Assets
+	branding        map[string]static.Asset // by file name
+	operated        bool                    // the operator API is on
+	workloads       bool                    // tokens of workloads can stand for a key
+	rate            middleware.RateLimit    // of each API key
+	securityContact string                  // URL in security.txt; empty: no security.txt
 	// documentation returns the pages about the API.
 	documentation func() (documentation, error)
 }
@@ -45,13 +52,13 @@ type document struct {
 
 // newDocumentation reads the OpenAPI document and the changelog of the API. It is slow, so the
 // start does not wait for it.
-func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation, error) {
-	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
-	if !s.Store.Workload.Issuers().Off {
-		d.Workloads = templates.NewWorkloadGuides(s.BaseURL.String())
+func (p *documents) newDocumentation(openAPI []byte, changelog string) (documentation, error) {
+	d := templates.Documentation{Guides: templates.NewGuides(p.baseURL.String()), Operated: p.operated}
+	if p.workloads {
+		d.Workloads = templates.NewWorkloadGuides(p.baseURL.String())
 	}
 	var err error
-	if d.Reference, err = reference.New(openAPI, s.BaseURL.String()); err != nil {
+	if d.Reference, err = reference.New(openAPI, p.baseURL.String()); err != nil {
 		return documentation{}, fmt.Errorf("API reference: %w", err)
 	}
 	if d.Releases, err = reference.Changelog(changelog); err != nil {
@@ -62,27 +69,27 @@ func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation
 			d.Guides.Unauthorized = code.Messages
 		}
 	}
-	d.Guides.Rate, d.Guides.Burst = s.RateLimit.PerSecond, s.RateLimit.Burst
+	d.Guides.Rate, d.Guides.Burst = p.rate.PerSecond, p.rate.Burst
 	pages := templates.NewDocumentation(d)
 	all := documentation{pages: map[string]document{}}
 	for _, page := range pages {
-		all.pages[page.Path] = document{page, sync.OnceValues(func() ([]byte, error) { return s.convert(page) })}
+		all.pages[page.Path] = document{page, sync.OnceValues(func() ([]byte, error) { return p.convert(page) })}
 	}
 	all.search = pages[0].Searched()
-	all.sections = sync.OnceValues(func() ([]section, error) { return s.sections(pages) })
-	all.index, err = pages[0].Index(s.Name)
+	all.sections = sync.OnceValues(func() ([]section, error) { return p.sections(pages) })
+	all.index, err = pages[0].Index(p.product)
 	return all, err
 }
 
 // convert renders a page and returns it as Markdown. The page is the same for every request. Links
 // to other pages lead to their Markdown.
-func (s *site) convert(page templates.DocumentationPage) ([]byte, error) {
-	html, err := s.templates.Page(templates.Frame{Product: s.Name}, page)
+func (p *documents) convert(page templates.DocumentationPage) ([]byte, error) {
+	html, err := p.templates.Page(templates.Frame{Product: p.product}, page)
 	if err != nil {
 		return nil, err
 	}
 	return markdown.Convert(html, func(address string) (string, error) {
-		link, err := s.BaseURL.JoinPath(page.Path).Parse(address)
+		link, err := p.baseURL.JoinPath(page.Path).Parse(address)
 		if err != nil {
 			return "", err
 		}
@@ -128,7 +135,7 @@ func (p *documents) ownAgent(c *gin.Context) (id string) {
 	session, err := p.currentSession(c)
 	if err == nil && session != nil && !session.FactorDue {
 		err = p.actions.Run(func() (err error) {
-			id, err = p.exampleAgent(ctx, session.AccountID)
+			id, err = exampleAgent(ctx, p.agents, session.AccountID)
 			return err
 		})
 	}
@@ -176,9 +183,9 @@ const securityContactAge = 180 * 24 * time.Hour
 
 // showSecurityContact serves security.txt (RFC 9116).
 func (p *documents) showSecurityContact(c *gin.Context) error {
-	expires := p.Now().UTC().Truncate(24 * time.Hour).Add(securityContactAge)
-	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: en\n", p.SecurityContact, expires.Format(time.RFC3339))
-	if p.BaseURL.Scheme == "https" { // Canonical must be an https URL
+	expires := p.now().UTC().Truncate(24 * time.Hour).Add(securityContactAge)
+	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: en\n", p.securityContact, expires.Format(time.RFC3339))
+	if p.baseURL.Scheme == "https" { // Canonical must be an https URL
 		text += fmt.Sprintf("Canonical: %s\n", p.url(c.FullPath()))
 	}
 	c.Header("Cache-Control", "public, max-age=86400")

@@ -28,9 +28,9 @@ type section struct {
 }
 
 // sections returns the sections of the pages, which have an id and a heading.
-func (s *site) sections(pages []templates.DocumentationPage) (all []section, err error) {
+func (p *documents) sections(pages []templates.DocumentationPage) (all []section, err error) {
 	for _, page := range pages {
-		text, err := s.templates.Page(templates.Frame{Product: s.Name}, page)
+		text, err := p.templates.Page(templates.Frame{Product: p.product}, page)
 		if err != nil {
 			return nil, err
 		}

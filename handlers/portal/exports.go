@@ -63,7 +63,7 @@ var unsafeInFileNames = regexp.MustCompile(`[\pC\\/:*?"<>|]+`)
 // line begins with a byte order mark, because spreadsheets take a file without it for another
 // encoding.
 func (s *site) startCSV(c *gin.Context, subject string, columns []string) (line string) {
-	name := fmt.Sprintf("%s-%s.csv", unsafeInFileNames.ReplaceAllString(subject, "-"), s.Now().UTC().Format(time.DateOnly))
+	name := fmt.Sprintf("%s-%s.csv", unsafeInFileNames.ReplaceAllString(subject, "-"), s.now().UTC().Format(time.DateOnly))
 	c.Header("Cache-Control", "no-store")
 	c.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	c.Header("Content-Type", "text/csv; charset=utf-8; header=present")

@@ -16,7 +16,7 @@ func (p *accountPages) newSecondFactor(c *gin.Context) error {
 	if !sessionFrom(c).FactorDue {
 		return p.redirect(c, accountPath)
 	}
-	page := templates.SecondFactorPage{Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff && p.passkeys != nil, Confirmed: c.Query(paramConfirmed) != ""}
+	page := templates.SecondFactorPage{Passkeys: p.passkeys != nil, NoApp: p.passwordsOff && p.passkeys != nil, Confirmed: c.Query(paramConfirmed) != ""}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
@@ -27,7 +27,7 @@ func (p *accountPages) startTOTP(c *gin.Context) error {
 		return p.totpUnchanged(c, err)
 	}
 	page := templates.TOTPPage{Secret: secret}
-	code, err := qr.Encode(templates.TOTPURL(p.Name, sessionFrom(c).Email, secret), qr.M)
+	code, err := qr.Encode(templates.TOTPURL(p.product, sessionFrom(c).Email, secret), qr.M)
 	if err != nil {
 		return err
 	}

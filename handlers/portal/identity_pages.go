@@ -66,7 +66,7 @@ func (p *accountPages) identityDisconnected(c *gin.Context, form templates.Ident
 // onlySignIn says how to keep a way to sign in without the provider.
 func (p *accountPages) onlySignIn() string {
 	name := p.oidc.Name()
-	if p.PasswordsOff {
+	if p.passwordsOff {
 		return "You can only sign in with " + name + ", so it can’t be disconnected."
 	}
 	return "You can only sign in with " + name + ". Set a password first, then disconnect it."

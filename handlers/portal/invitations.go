@@ -18,7 +18,7 @@ func (p *peoplePages) createInvitation(c *gin.Context) error {
 	email, role := value.ReadEmail(c.PostForm("email")), people.Role(c.PostForm("role"))
 	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID, email, role, actorOf(c))
 	if err != nil {
-		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == people.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)
+		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == people.RoleOwner, Mails: p.mailsOn}, err)
 	}
 	return p.showInvitation(c, invitation, token, false)
 }
@@ -37,9 +37,9 @@ func (p *peoplePages) renewInvitation(c *gin.Context) error {
 func (p *peoplePages) showInvitation(c *gin.Context, invitation people.Invitation, token string, again bool) error {
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.url(invitationPath, token),
-		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
+		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
 		Mailed: invitation.Mailed, Again: again,
-	}, Mails: p.Store.Outbox.Enabled()}
+	}, Mails: p.mailsOn}
 	response := reply{fragment: created, page: present(created.Reveal), reveals: true}
 	if page, err := p.page(c); err != nil {
 		_ = c.Error(err) // the link must be shown now, the list can wait
@@ -54,7 +54,7 @@ func (p *peoplePages) showInvitation(c *gin.Context, invitation people.Invitatio
 // from the page that asks for the password.
 func (p *peoplePages) fragment(c *gin.Context, page templates.PeoplePage, part templates.Fragment) templates.Fragment {
 	if reauthenticated(c) {
-		return templates.PeopleMain{PeoplePage: page, OperatorNotice: p.Notice}
+		return templates.PeopleMain{PeoplePage: page, OperatorNotice: p.operatorNotice}
 	}
 	return part
 }
@@ -104,7 +104,7 @@ func (p *peoplePages) invitationRows(c *gin.Context) ([]templates.InvitationRow,
 	for _, invitation := range invitations {
 		rows = append(rows, templates.InvitationRow{
 			ID: invitation.ID, Email: invitation.Email, Role: roleName(invitation.Role),
-			Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
+			Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
 		})
 	}
 	return rows, err

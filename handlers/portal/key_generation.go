@@ -91,7 +91,7 @@ func (p *keyPages) showFirstUse(c *gin.Context) error {
 	}
 	r := reply{
 		fragment: templates.FirstUse{
-			ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil, Expired: key.Expired(p.Now()),
+			ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil, Expired: key.Expired(p.now()),
 		},
 		location: homePath + "#revoke-" + key.ID.String(),
 	}

@@ -84,13 +84,13 @@ func (p *keyPages) worthALook(c *gin.Context, keys []keys.KeyUsage) ([]templates
 		dismissed.Until = nil
 	}
 	add := func(path, show, text string) {
-		if !p.Now().Before(dismissed.Until[show]) {
+		if !p.now().Before(dismissed.Until[show]) {
 			links = append(links, templates.WorthALook{ID: show, URL: path, Text: text, Current: keyShowOf(c) != nil && c.Query(paramShow) == show})
 		}
 	}
 	list := func(path, show string) string { return path + "?" + url.Values{paramShow: {show}}.Encode() }
 	for _, show := range keyShows {
-		if n := len(show.among(keys, p.Now())); n > 0 {
+		if n := len(show.among(keys, p.now())); n > 0 {
 			add(list(homePath, show.id), show.id, fmt.Sprintf("%d %s", n, show.text(n)))
 		}
 	}
@@ -131,7 +131,7 @@ func (p *keyPages) dismissHints(c *gin.Context) error {
 	}
 	for _, hint := range c.PostFormArray("hint") {
 		if slices.Contains(known, hint) {
-			dismissed.Until[hint] = p.Now().Add(hintRest)
+			dismissed.Until[hint] = p.now().Add(hintRest)
 		}
 	}
 	if err := p.cookies.put(c, hintsCookie, dismissed); err != nil {

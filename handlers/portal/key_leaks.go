@@ -24,7 +24,7 @@ type dismissedLeaks struct {
 
 // leakedSince returns the time since which the notice names keys that were revoked as leaked.
 func (p *keyPages) leakedSince(c *gin.Context) time.Time {
-	since := p.Now().Add(-leakNotice)
+	since := p.now().Add(-leakNotice)
 	var dismissed dismissedLeaks
 	if p.cookies.read(c, dismissedCookie, &dismissed) && dismissed.User == sessionFrom(c).UserID && dismissed.Until.After(since) {
 		since = dismissed.Until

@@ -52,7 +52,7 @@ func (p *keyPages) showChanges(c *gin.Context) error {
 		return err
 	}
 	list, err := p.listOf(c, read, func() (bool, error) {
-		agent, err := p.exampleAgent(c.Request.Context(), sessionFrom(c).AccountID)
+		agent, err := exampleAgent(c.Request.Context(), p.agents, sessionFrom(c).AccountID)
 		return agent != "", err
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm) (templates.AP
 // account.
 func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bool, error)) (templates.APIKeyList, error) {
 	order, show, active := keyOrderOf(c), keyShowOf(c), read.Active
-	keys := show.among(active, p.Now())
+	keys := show.among(active, p.now())
 	list := templates.APIKeyList{
 		Query: listQuery(order, show), Keys: make([]templates.APIKeyRow, len(keys)), Active: len(active),
 		Limit: value.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
@@ -96,7 +96,7 @@ func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bo
 	for _, choice := range keyOrders {
 		list.Orders = append(list.Orders, templates.APIKeyOrder{ID: choice.id, Name: choice.name, Current: choice.id == order.id})
 	}
-	found, rows := rotations(active, p.Now()), make([]*templates.APIKeyRow, len(keys))
+	found, rows := rotations(active, p.now()), make([]*templates.APIKeyRow, len(keys))
 	order.sort(keys)
 	for i, key := range keys {
 		list.Keys[i] = p.views.row(key, found[key.ID])

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/models/agents"
 	"portal/models/calls"
 	"portal/models/keys"
 	"portal/models/people"
@@ -23,6 +24,7 @@ type keyPages struct {
 	keys         *keys.Keys
 	keyUsage     *keys.Usage
 	workload     *keys.Workload
+	agents       *agents.Agents
 	calls        *calls.Calls
 	people       *people.People
 }
@@ -52,13 +54,13 @@ func (p *keyPages) show(c *gin.Context) error {
 
 // keyPage returns what a key can do and how it is used.
 func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage, err error) {
-	ctx, now := c.Request.Context(), p.Now()
+	ctx, now := c.Request.Context(), p.now()
 	view, err := p.usage.view(c, keyPath(key), key.ID)
 	if err != nil {
 		return page, err
 	}
 	page = templates.KeyPage{
-		Key: key, UsageChoice: view.chosen(key.ID), Support: p.SupportURL, All: view.address(usagePath, view.period, uuid.Nil, ""),
+		Key: key, UsageChoice: view.chosen(key.ID), Support: p.support, All: view.address(usagePath, view.period, uuid.Nil, ""),
 		Chart:   templates.NewUsageChart(view.usages[0], view.span, now),
 		Expired: key.Expired(now), Ended: optionalMoment(key.EndedAt(now), now), Expires: templates.NewKeyExpires(key.ExpiresAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now),
@@ -127,6 +129,6 @@ func (p *keyPages) addSources(c *gin.Context, page *templates.KeyPage, view usag
 		named = sources[:n-1]
 	}
 	page.Columns = sortTable(named, sourceColumns, view.order, columnRequests, view.sorted)
-	page.Sources = templates.NewKeySources(sources, p.Now())
+	page.Sources = templates.NewKeySources(sources, p.now())
 	return nil
 }

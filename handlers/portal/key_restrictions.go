@@ -108,7 +108,7 @@ func (p *restrictionsPages) show(c *gin.Context, status int, page templates.KeyR
 	if err != nil {
 		return err
 	}
-	page.Sources = judged(templates.NewKeySources(sources, p.Now()), sources, page.Restrictions.Networks)
+	page.Sources = judged(templates.NewKeySources(sources, p.now()), sources, page.Restrictions.Networks)
 	for _, source := range page.Sources {
 		if source.Refused {
 			page.RefusedSources++
@@ -126,7 +126,7 @@ func (p *restrictionsPages) show(c *gin.Context, status int, page templates.KeyR
 	}
 	listed := min(len(page.AgentsUsed), maxAgentsUsed)
 	page.AgentsUsed, page.MoreAgents = page.AgentsUsed[:listed], len(page.AgentsUsed)-listed
-	page.LastUsed = optionalMoment(page.Key.LastUsedAt, p.Now())
+	page.LastUsed = optionalMoment(page.Key.LastUsedAt, p.now())
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
@@ -154,7 +154,7 @@ func (p *restrictionsPages) agentsUsed(used map[uuid.UUID]time.Time, form templa
 	for _, agent := range form.Agents {
 		if at, ok := used[agent.ID]; ok {
 			refused := form.OnlyThese && !agent.Chosen
-			uses = append(uses, templates.KeyAgentUse{Name: agent.Name, At: templates.NewMoment(at, p.Now()), Refused: refused})
+			uses = append(uses, templates.KeyAgentUse{Name: agent.Name, At: templates.NewMoment(at, p.now()), Refused: refused})
 		}
 	}
 	slices.SortStableFunc(uses, func(a, b templates.KeyAgentUse) int {

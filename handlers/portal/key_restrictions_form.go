@@ -54,7 +54,7 @@ func (p *restrictionsPages) formOf(c *gin.Context, key keys.Key) (templates.KeyR
 	form.Expires = form.Expiries[0].Value
 	if limit > 0 {
 		form.Maximum = value.WholeDays(limit)
-		form.ExpiryDate = p.Now().UTC().Add(limit - value.Day).Format(time.DateOnly)
+		form.ExpiryDate = p.now().UTC().Add(limit - value.Day).Format(time.DateOnly)
 	}
 	if key.ExpiresAt != nil {
 		form.Expires, form.ExpiryDate = templates.ExpiresOnDate, templates.LastDay(*key.ExpiresAt).Format(time.DateOnly)
@@ -219,12 +219,12 @@ func (p *restrictionsPages) expiryOf(form templates.KeyRestrictions, key keys.Ke
 		return &end, nil
 	}
 	if limit := p.keys.MaxLifetime(); form.Expires == templates.ExpiresLatest && limit > 0 {
-		end := p.Now().Add(limit)
+		end := p.now().Add(limit)
 		return &end, nil
 	}
 	for _, option := range keyExpiries {
 		if form.Expires == strconv.Itoa(option.days) {
-			end := p.Now().Add(time.Duration(option.days) * value.Day)
+			end := p.now().Add(time.Duration(option.days) * value.Day)
 			return &end, nil
 		}
 	}

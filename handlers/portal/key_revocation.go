@@ -49,7 +49,7 @@ func (p *revocationPages) ask(c *gin.Context, unknown bool) error {
 		return err
 	}
 	if unknown {
-		now := p.Now()
+		now := p.now()
 		confirmation.Checked = optionalMoment(&now, now)
 	}
 	return p.showConfirmation(c, http.StatusOK, key, confirmation)
@@ -133,7 +133,7 @@ func (p *revocationPages) confirmation(c *gin.Context, key keys.Key) (templates.
 	}
 	usage := recent[key.ID]
 	usage.Key = key
-	confirmation := useOf(usage, p.Now())
+	confirmation := useOf(usage, p.now())
 	confirmation.KeyID, confirmation.Reason, confirmation.Calls, confirmation.Note = key.ID, c.PostForm("reason"), calls, key.Note
 	return confirmation, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/models/agents"
 	"portal/models/keys"
 	"portal/models/value"
 	"portal/templates"
@@ -22,6 +23,7 @@ type rotationPages struct {
 	revocations revocationPages
 	keys        *keys.Keys
 	keyUsage    *keys.Usage
+	agents      *agents.Agents
 }
 
 // show shows the progress of a key's rotation.
@@ -54,7 +56,7 @@ func (p *rotationPages) createReplacement(c *gin.Context) error {
 			"The form was incomplete, so no key was generated. Try again.")
 	}
 	// This read may fail, so it comes before the generation: a generated key must be shown.
-	agentID, err := p.exampleAgent(c.Request.Context(), old.AccountID)
+	agentID, err := exampleAgent(c.Request.Context(), p.agents, old.AccountID)
 	if err != nil {
 		return err
 	}
@@ -202,7 +204,7 @@ func (p *rotationPages) find(c *gin.Context) (templates.RotationPage, error) {
 	if !errors.Is(err, value.ErrKeyNotFound) {
 		return page, err
 	}
-	now := p.Now()
+	now := p.now()
 	page.FormID, page.Expires = uuid.New(), templates.NewKeyExpires(p.keys.RenewedExpiry(old, now), now)
 	keys, err := p.keys.Active(ctx, old.AccountID)
 	if len(keys) >= value.MaxActiveKeys {
@@ -223,7 +225,7 @@ func (p *rotationPages) started(c *gin.Context, old, replacement keys.Key, hours
 		RotationWords: rotationWords(c),
 		Old:           p.rotatedKey(old, hours[old.ID].Requests, highest),
 		Replacement:   p.rotatedKey(replacement, hours[replacement.ID].Requests, highest),
-		Silent:        old.LastUsedAt == nil || p.Now().Sub(*old.LastUsedAt) >= silentAfter,
+		Silent:        old.LastUsedAt == nil || p.now().Sub(*old.LastUsedAt) >= silentAfter,
 	}
 	progress.Version = versionOf(progress)
 	return templates.RotationPage{RotationWords: progress.RotationWords, Old: progress.Old, Progress: &progress}
@@ -231,7 +233,7 @@ func (p *rotationPages) started(c *gin.Context, old, replacement keys.Key, hours
 
 // rotatedKey returns one of the two keys, with the heights in its chart relative to highest.
 func (p *rotationPages) rotatedKey(key keys.Key, hours []int64, highest int64) templates.RotatedKey {
-	now := p.Now()
+	now := p.now()
 	rotated := templates.RotatedKey{
 		Key: key, Created: templates.NewMoment(key.CreatedAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now), Expires: templates.NewKeyExpires(key.ExpiresAt, now), Hours: templates.Hours(hours, highest),

@@ -30,7 +30,7 @@ func (p *revocationPages) ofSelected(c *gin.Context, ids []uuid.UUID) (page temp
 	if len(ids) == 0 {
 		return page, nil
 	}
-	accountID, now := sessionFrom(c).AccountID, p.Now()
+	accountID, now := sessionFrom(c).AccountID, p.now()
 	usage, err := p.keyUsage.Of(c.Request.Context(), accountID, lastDay, ids...)
 	if err != nil {
 		return page, err

@@ -29,7 +29,7 @@ const claimField = "claim."
 // form returns the controls of a new rule. The address preview shows the form anew.
 func (p *trustPages) form(preview string) templates.TrustForm {
 	form := templates.TrustForm{Offered: !p.workload.Issuers().Off, Platforms: workload.Platforms(), Preview: preview}
-	form.Audience.Value = p.BaseURL.String()
+	form.Audience.Value = p.baseURL.String()
 	return form
 }
 
@@ -106,7 +106,7 @@ func (p *trustPages) submitted(c *gin.Context, form *templates.TrustForm) worklo
 	}
 	form.Provider, form.Fields = rule.Provider, nil
 	if _, sent := c.GetPostForm("audience"); !sent {
-		rule.Audience = p.BaseURL.String()
+		rule.Audience = p.baseURL.String()
 	}
 	platform, _ := rule.Provider.Platform()
 	if rule.Issuer == "" || issuerOfOther(rule.Issuer, platform) {

@@ -24,6 +24,8 @@ type keyViews struct {
 	keys     *keys.Keys
 	keyUsage *keys.Usage
 	calls    *calls.Calls
+	// Its secret scanning reports leaked keys.
+	leaksReported bool
 }
 
 // The parameter focus names the button that opened the row. That button gets the focus again.
@@ -55,7 +57,7 @@ func (v *keyViews) find(c *gin.Context) (keys.Key, error) {
 }
 
 // ended reports whether a key is revoked or has expired.
-func (v *keyViews) ended(key keys.Key) bool { return key.EndedAt(v.Now()) != nil }
+func (v *keyViews) ended(key keys.Key) bool { return key.EndedAt(v.now()) != nil }
 
 // rotationWith returns a key's rotation with another key, where the key with the id old is
 // replaced.
@@ -70,18 +72,18 @@ func (v *keyViews) rotation(c *gin.Context, key keys.Key) (*templates.KeyRotatio
 	if key.ReplacesID != nil {
 		old, err := v.keys.Find(c.Request.Context(), key.AccountID, *key.ReplacesID)
 		if err != nil || !v.ended(old) {
-			return rotationWith(old, old.ID, v.Now()), err
+			return rotationWith(old, old.ID, v.now()), err
 		}
 	}
 	replacement, err := v.keys.Replacement(c.Request.Context(), key.AccountID, key.ID)
 	if errors.Is(err, value.ErrKeyNotFound) {
 		return nil, nil
 	}
-	return rotationWith(replacement, key.ID, v.Now()), err
+	return rotationWith(replacement, key.ID, v.now()), err
 }
 
 func (v *keyViews) row(key keys.KeyUsage, rotation *templates.KeyRotation) templates.APIKeyRow {
-	now := v.Now()
+	now := v.now()
 	requests, _ := key.Total()
 	return templates.APIKeyRow{
 		Key: key.Key, Created: templates.NewMoment(key.CreatedAt, now), ShortDate: templates.ShortDate(key.CreatedAt, now), LastUsed: optionalMoment(key.LastUsedAt, now),
@@ -214,8 +216,8 @@ func (v *keyViews) reveal(key keys.Key, secret, agentID string) templates.APIKey
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
 		TokenURL: v.url("/api/widget/token"), ListURL: v.url(list), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
-		Expires: templates.NewKeyExpires(key.ExpiresAt, v.Now()), Restrictions: key.Restrictions(),
-		OnlyReports: key.OnlyReports(), LeaksReported: v.GitHubKeysURL != "",
+		Expires: templates.NewKeyExpires(key.ExpiresAt, v.now()), Restrictions: key.Restrictions(),
+		OnlyReports: key.OnlyReports(), LeaksReported: v.leaksReported,
 	}
 }
 

@@ -117,7 +117,7 @@ const paramPage = "page"
 // SignInLink returns the URL of the sign-in link with a token, which leads to a page; empty: the
 // first one.
 func (s *site) SignInLink(token, page string) string {
-	address := s.BaseURL.JoinPath(signInLinkPath, token)
+	address := s.baseURL.JoinPath(signInLinkPath, token)
 	if page != "" {
 		address.RawQuery = url.Values{paramPage: {page}}.Encode()
 	}
@@ -192,7 +192,7 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 		return err
 	}
 	form.Email, form.Action = invitation.Email, c.Request.URL.Path
-	form.NoPasswords = p.PasswordsOff
+	form.NoPasswords = p.passwordsOff
 	page := templates.JoinPage{Account: invitation.AccountName, Inviter: invitation.Inviter, Role: roleName(invitation.Role), Form: form}
 	if p.oidc != nil && !p.oidc.DecidesAccess() {
 		page.Provider, page.ProviderPath = p.oidc.Name(), p.oidc.joinPath(c.Param("token"))

@@ -172,7 +172,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	}
 	page := templates.PeoplePage{List: list}
 	if list.Manage {
-		page.Form = &templates.InvitationForm{Mails: p.Store.Outbox.Enabled()}
+		page.Form = &templates.InvitationForm{Mails: p.mailsOn}
 	}
 	if !list.Paged && !filtered {
 		page.List.Invitations, err = p.invitationRows(c)
@@ -185,7 +185,7 @@ func (p *peoplePages) addRolesFrom(c *gin.Context, list *templates.PeopleList) e
 	decided, err := p.people.RolesFromProvider(c.Request.Context(), sessionFrom(c).AccountID)
 	for _, id := range decided {
 		if row := list.Row(id); row != nil {
-			row.RoleFrom = p.Provider.Name
+			row.RoleFrom = p.provider
 		}
 	}
 	return err
@@ -194,7 +194,7 @@ func (p *peoplePages) addRolesFrom(c *gin.Context, list *templates.PeopleList) e
 func (p *peoplePages) row(c *gin.Context, user people.User) templates.PersonRow {
 	return templates.PersonRow{
 		ID: user.ID, Email: user.Email, Owner: user.Role == people.RoleOwner, You: user.ID == sessionFrom(c).UserID,
-		Disabled: user.DisabledAt != nil, LastSignIn: optionalMoment(user.LastSignInAt, p.Now()),
+		Disabled: user.DisabledAt != nil, LastSignIn: optionalMoment(user.LastSignInAt, p.now()),
 	}
 }
 

@@ -62,12 +62,14 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	if err := cmp.Or(assetsErr, templatesErr, err); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
-	actions := middleware.NewSlots(maxActions)
+	store, actions := d.Store, middleware.NewSlots(maxActions)
 	s := &site{
-		Deps: d,
+		baseURL: d.BaseURL, now: d.Now, timeout: store.Timeout(),
+		product: d.Name, operatorNotice: d.Notice, support: d.SupportURL, passwordsOff: d.PasswordsOff,
+		callsOn: store.Calls.Enabled(), mailsOn: store.Outbox.Enabled(), webhooksOn: store.Webhooks.Enabled(),
 		sessions: &sessionStore{
 			name: cookieName(d.BaseURL, sessionCookie), cookies: newCookieStore(d, d.SessionMax),
-			stored: d.Store.Sessions, timeout: d.Store.Timeout(), slots: actions,
+			stored: store.Sessions, timeout: store.Timeout(), slots: actions,
 		},
 		cookies:        kept,
 		templates:      parsed,
@@ -80,23 +82,29 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		accountChanges: middleware.NewLimiter(accountChangeRate, d.Now),
 		generations:    middleware.NewLimiter(generationRate, d.Now),
 	}
-	branding, look := brandAssets(d.Brand)
-	s.brand = look
-	store := d.Store
+	if d.Provider != nil {
+		s.provider = d.Provider.Name
+	}
+	docs := documents{
+		site: s, agents: store.Agents, assets: assets,
+		operated: d.OperatorToken != "", workloads: !store.Workload.Issuers().Off, rate: d.RateLimit, securityContact: d.SecurityContact,
+	}
+	docs.branding, s.brand = brandAssets(d.Brand)
+	docs.documentation = sync.OnceValues(func() (documentation, error) { return docs.newDocumentation(openAPI, changelog) })
 	usage := usagePages{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
-	views := keyViews{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
+	views := keyViews{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls, leaksReported: d.GitHubKeysURL != ""}
 	revocations := revocationPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
 	restrictions := restrictionsPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents, calls: store.Calls}
 	trust := trustPages{site: s, views: views, keys: store.Keys, workload: store.Workload}
-	oidc := newOIDCClient(s)
+	oidc := newOIDCClient(s, d)
 	return &Portal{
 		site: s,
 		keys: keyPages{
 			site: s, views: views, restrictions: restrictions, trust: trust, usage: usage,
-			keys: store.Keys, keyUsage: store.Usage, workload: store.Workload, calls: store.Calls, people: store.People,
+			keys: store.Keys, keyUsage: store.Usage, workload: store.Workload, agents: store.Agents, calls: store.Calls, people: store.People,
 		},
 		revocations:  revocations,
-		rotations:    rotationPages{site: s, views: views, revocations: revocations, keys: store.Keys, keyUsage: store.Usage},
+		rotations:    rotationPages{site: s, views: views, revocations: revocations, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents},
 		restrictions: restrictions,
 		trust:        trust,
 		agents:       agentPages{site: s, agents: store.Agents, calls: store.Calls},
@@ -108,11 +116,9 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		settings:     settingsPages{site: s, accounts: store.Accounts, credentials: store.Credentials, keys: store.Keys, unused: store.Unused},
 		webhooks:     webhookPages{site: s, webhooks: store.Webhooks},
 		signIn: signInPages{
-			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
+			site: s, signIns: store.SignIn, people: store.People, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, oidc: oidc,
 		},
-		documents: documents{site: s, assets: assets, branding: branding, documentation: sync.OnceValues(func() (documentation, error) {
-			return s.newDocumentation(openAPI, changelog)
-		})},
+		documents: docs,
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/portal/identity"
 	"portal/handlers/problem"
@@ -21,16 +22,18 @@ import (
 type oidcClient struct {
 	*site
 	*identity.Provider
+
+	signIns *people.SignIn
 }
 
 // newOIDCClient returns nil if there is no provider.
-func newOIDCClient(s *site) *oidcClient {
-	if s.Provider == nil {
+func newOIDCClient(s *site, d deps.Deps) *oidcClient {
+	if d.Provider == nil {
 		return nil
 	}
-	config := *s.Provider
-	config.RedirectURL, config.Now, config.Logger = s.url(CallbackPath), s.Now, s.Logger
-	return &oidcClient{site: s, Provider: identity.New(config)}
+	config := *d.Provider
+	config.RedirectURL, config.Now, config.Logger = s.url(CallbackPath), d.Now, d.Logger
+	return &oidcClient{site: s, Provider: identity.New(config), signIns: d.Store.SignIn}
 }
 
 // purpose is the reason for a sign-in at the provider.
@@ -87,7 +90,7 @@ func (p *oidcClient) emailUse(ctx context.Context, purpose purpose, found people
 	if purpose == connects {
 		return identity.EmailShown, nil
 	}
-	known, err := p.Store.SignIn.KnowsIdentity(ctx, found)
+	known, err := p.signIns.KnowsIdentity(ctx, found)
 	switch {
 	case err != nil || known:
 		return identity.EmailUnused, err
@@ -106,7 +109,7 @@ func (p *oidcClient) refuse(c *gin.Context, request authRequest, found people.Id
 	}
 	page := templates.IdentityProblemPage{
 		Provider: p.Name(), Problem: message, Email: found.Email,
-		Connecting: request.Purpose == connects, Joining: request.Purpose == joins, NoPasswords: p.PasswordsOff,
+		Connecting: request.Purpose == connects, Joining: request.Purpose == joins, NoPasswords: p.passwordsOff,
 		Unknown: errors.Is(err, value.ErrIdentityNotFound),
 		Another: found.Subject != "",
 	}
@@ -140,7 +143,7 @@ func (p *oidcClient) explain(err error) (status int, message string) {
 	case errors.Is(err, value.ErrIdentityNotFound):
 		return http.StatusForbidden, "This " + name + " account isn’t linked to a user here."
 	case errors.Is(err, value.ErrNoAccess):
-		return http.StatusForbidden, "Your organization has not given you access to " + p.site.Name + "."
+		return http.StatusForbidden, "Your organization has not given you access to " + p.product + "."
 	case errors.Is(err, value.ErrIdentityTaken):
 		return http.StatusConflict, "This " + name + " identity can’t be connected. It belongs to another user, or your user already has another one."
 	case errors.Is(err, value.ErrSignInDisabled):

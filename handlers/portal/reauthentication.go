@@ -21,7 +21,7 @@ const passwordField = "current_password"
 // for the password and then sends the form again. It must run after requireSession, and before
 // deadline because it waits in the queue for password hashing.
 func (s *site) requireFreshSignIn(c *gin.Context) {
-	if c.Request.Method != http.MethodPost || sessionFrom(c).Fresh(s.Now()) {
+	if c.Request.Method != http.MethodPost || sessionFrom(c).Fresh(s.now()) {
 		return
 	}
 	passed := false
@@ -46,9 +46,9 @@ func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 	if !sent {
 		return false, s.askPassword(c, problem.Problem{Status: http.StatusForbidden})
 	}
-	token, err := s.Store.Sessions.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
+	token, err := s.sessions.stored.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
 	if err == nil {
-		session.AuthenticatedAt = s.Now()
+		session.AuthenticatedAt = s.now()
 		c.Set(sessionContextKey, session)
 		return true, s.renewSession(c, token)
 	}
@@ -106,12 +106,9 @@ func reauthenticated(c *gin.Context) bool {
 func (s *site) askPassword(c *gin.Context, refusal problem.Problem) error {
 	session := sessionFrom(c)
 	page := templates.ReauthenticationPage{
-		Email: session.Email, NoPassword: session.NoPassword, Problem: refusal.Message,
-		What: purposeOf(c), Stays: strings.HasPrefix(c.FullPath(), invitationsPath), OperatorNotice: s.Notice,
+		Email: session.Email, NoPassword: session.NoPassword, Provider: s.provider, Problem: refusal.Message,
+		What: purposeOf(c), Stays: strings.HasPrefix(c.FullPath(), invitationsPath), OperatorNotice: s.operatorNotice,
 		Action: c.Request.URL.Path, Cancel: s.section(c), Section: templates.Section(strings.TrimPrefix(s.section(c), "/")),
-	}
-	if s.Provider != nil {
-		page.Provider = s.Provider.Name
 	}
 	for name, values := range c.Request.PostForm {
 		if name == passwordField {

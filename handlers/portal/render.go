@@ -91,7 +91,7 @@ func (s *site) redirect(c *gin.Context, location string) error {
 
 func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
 	frame := templates.Frame{
-		Brand: s.brand, Product: s.Name, Support: s.SupportURL, OperatorNotice: s.Notice, Now: s.Now().UTC().Format(time.RFC3339),
+		Brand: s.brand, Product: s.product, Support: s.support, OperatorNotice: s.operatorNotice, Now: s.now().UTC().Format(time.RFC3339),
 	}
 	// An error page may be the response to an image or a script, so it keeps the flash message.
 	if status < http.StatusBadRequest {
@@ -99,7 +99,7 @@ func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
 	}
 	if session, ok := lookupSession(c); ok {
 		frame.Account, frame.Email, frame.Owner = session.AccountName, session.Email, owns(session)
-		frame.Voice = s.Store.Calls.Enabled()
+		frame.Voice = s.callsOn
 	}
 	html, err := s.templates.Page(frame, page)
 	if err != nil {

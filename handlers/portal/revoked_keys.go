@@ -43,7 +43,7 @@ func (p *revocationPages) rows(c *gin.Context, ofAccount []keys.Key) ([]template
 	if err != nil {
 		return nil, err
 	}
-	now := p.Now()
+	now := p.now()
 	rows := make([]templates.RevokedKeyRow, len(ofAccount))
 	for i, key := range ofAccount {
 		_, refusals := usage[key.ID].Total()

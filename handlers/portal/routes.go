@@ -33,7 +33,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.change("/agents/:id/pause", p.agents.createPause)
 	users.page("/agents/:id/resumption", p.agents.show)
 	users.change("/agents/:id/resumption", p.agents.createResumption)
-	if p.Store.Calls.Enabled() {
+	if p.callsOn {
 		users.page(callsPath, p.calls.list)
 		users.page("/calls/:id", p.calls.show)
 		users.page("/calls/:id/end", p.calls.newEnd)
@@ -52,7 +52,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	polled.get(sessionPath, p.signIn.showSessionState)
 	polled = polled.group(p.signIn.requireSession)
 	polled.page(changesPath, p.keys.showChanges)
-	if p.Store.Calls.Enabled() {
+	if p.callsOn {
 		polled.page(callsRefreshPath, p.calls.refresh)
 	}
 	polled.page("/api-keys/:id/first-use", p.keys.showFirstUse)
@@ -62,7 +62,7 @@ func (p *Portal) Register(r gin.IRouter) {
 
 func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get(static.Prefix+"*name", p.documents.showAsset)
-	if p.SecurityContact != "" {
+	if p.documents.securityContact != "" {
 		anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
 	}
 	// W3C: A Well-Known URL for Changing Passwords.
@@ -70,10 +70,10 @@ func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get("/robots.txt", p.documents.showRobots)
 	anyone.get("/llms.txt", p.documents.showIndex)
 	paths := []string{docsPath, "/docs/widget", "/docs/guides", "/docs/leaked-keys", "/docs/reports", "/docs/webhooks", "/docs/errors", "/docs/gateway", "/docs/changelog"}
-	if !p.Store.Workload.Issuers().Off {
+	if p.documents.workloads {
 		paths = append(paths, "/docs/workload-identity")
 	}
-	if p.OperatorToken != "" {
+	if p.documents.operated {
 		paths = append(paths, "/docs/operate", "/docs/operate/people", "/docs/operate/keys", "/docs/operate/reports")
 	}
 	anyone.get(searchPath, p.documents.search)
@@ -96,13 +96,13 @@ func (p *Portal) registerSignIn(anyone, quick routes) {
 	quickTokens.post(signInLinkPath+"/:token", p.signIn.useSignInLink)
 	quickTokens.get(invitationPath+"/:token", p.signIn.showInvitation)
 	tokens.post(invitationPath+"/:token", p.signIn.join)
-	if p.Store.Outbox.Enabled() && !p.PasswordsOff {
+	if p.mailsOn && !p.passwordsOff {
 		quick.get(passwordResetPath, p.signIn.newPasswordReset)
 		quick.post(passwordResetPath, p.signIn.createPasswordReset)
 		quickTokens.get(passwordResetPath+"/:token", p.signIn.showPasswordReset)
 		tokens.post(passwordResetPath+"/:token", p.signIn.usePasswordReset)
 	}
-	if p.Store.Outbox.Enabled() {
+	if p.mailsOn {
 		quickTokens.get(emailChangePath+"/:token", p.signIn.showEmailChange)
 		quickTokens.post(emailChangePath+"/:token", p.signIn.confirmEmail)
 	}
@@ -158,7 +158,7 @@ func (p *Portal) registerAccount(signedIn routes) {
 	users.page("/account/other-sessions/revocation", p.account.newOthersRevocation)
 	users.change("/account/other-sessions/revocation", p.account.revokeOtherSessions)
 	passwords := signedIn.in(p.passwords)
-	if p.Store.Outbox.Enabled() {
+	if p.mailsOn {
 		passwords.change("/account/email", p.account.requestEmailChange)
 		users.change("/account/email/mail", p.account.resendEmailChange)
 		users.change("/account/email/cancellation", p.account.cancelEmailChange)
@@ -204,7 +204,7 @@ func (p *Portal) registerPeople(signedIn routes) {
 	owners.change(settingsPath+"/unused-keys", p.settings.setUnusedLifetime)
 	owners.page(settingsPath+"/two-step", p.settings.newRequirement)
 	owners.change(settingsPath+"/two-step", p.settings.createRequirement)
-	if p.Store.Webhooks.Enabled() {
+	if p.webhooksOn {
 		p.registerWebhooks(owners)
 	}
 }

@@ -95,7 +95,7 @@ func (p *settingsPages) setUnusedLifetime(c *gin.Context) error {
 
 // unusedKeys returns the form about unused keys of an account.
 func (p *settingsPages) unusedKeys(ctx context.Context, accountID uuid.UUID) (templates.UnusedKeysForm, error) {
-	form := templates.UnusedKeysForm{Mail: p.Store.Outbox.Enabled()}
+	form := templates.UnusedKeysForm{Mail: p.mailsOn}
 	account, err := p.accounts.Find(ctx, accountID)
 	if err != nil {
 		return form, err
@@ -146,10 +146,10 @@ func (p *settingsPages) page(c *gin.Context) (templates.SettingsPage, error) {
 	session := sessionFrom(c)
 	factors, err := p.credentials.Factors(c.Request.Context(), session)
 	page := templates.SettingsPage{
-		Webhooks: p.Store.Webhooks.Enabled(),
+		Webhooks: p.webhooksOn,
 
 		Name:    templates.AccountNameForm{Name: session.AccountName},
-		TwoStep: templates.TwoStepRequirement{Required: factors.Required, Own: factors.HasAny, NoApp: p.PasswordsOff},
+		TwoStep: templates.TwoStepRequirement{Required: factors.Required, Own: factors.HasAny, NoApp: p.passwordsOff},
 	}
 	if err != nil {
 		return page, err

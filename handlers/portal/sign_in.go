@@ -21,6 +21,7 @@ type signInPages struct {
 	*site
 
 	signIns     *people.SignIn
+	people      *people.People
 	invitations *people.Invitations
 	credentials *people.Credentials
 	passkeys    *relyingParty // nil: none
@@ -38,12 +39,12 @@ func (p *signInPages) show(c *gin.Context) error {
 		return p.redirect(c, next)
 	}
 	// Without the database the form cannot work, so the page is an error.
-	if err := p.Store.Ping(c.Request.Context()); err != nil {
+	if err := p.signIns.Ready(c.Request.Context()); err != nil {
 		return err
 	}
 	form := p.form(next)
 	if _, had := unmarked(c.Request.URL); had {
-		form.Problem = "Your browser did not keep the cookie. Open " + p.BaseURL.String() + " and allow cookies."
+		form.Problem = "Your browser did not keep the cookie. Open " + p.baseURL.String() + " and allow cookies."
 	}
 	return p.reply(c, reply{fragment: form, page: present(p.page(form))})
 }
@@ -59,8 +60,8 @@ func signInAddress(c *gin.Context, next string) string {
 }
 
 func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
-	page := templates.SignInPage{Form: form, ForgottenURL: p.SupportURL, Support: p.SupportURL, Passkeys: p.passkeys != nil}
-	if p.Store.Outbox.Enabled() {
+	page := templates.SignInPage{Form: form, ForgottenURL: p.support, Support: p.support, Passkeys: p.passkeys != nil}
+	if p.mailsOn {
 		page.ForgottenURL = passwordResetPath
 	}
 	if p.oidc != nil {
@@ -71,7 +72,7 @@ func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
 }
 
 func (p *signInPages) form(next string) templates.SignInForm {
-	return templates.SignInForm{Next: next, NoPasswords: p.PasswordsOff}
+	return templates.SignInForm{Next: next, NoPasswords: p.passwordsOff}
 }
 
 // signInWithPassword signs in. Every sign-in creates a session with a new token.
@@ -123,7 +124,7 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn people.SignedIn, next st
 		return p.redirect(c, next)
 	}
 	// The notice is for the new session.
-	session, err := p.Store.Sessions.Peek(c.Request.Context(), signedIn.Token)
+	session, err := p.sessions.stored.Peek(c.Request.Context(), signedIn.Token)
 	if err != nil {
 		_ = c.Error(err) // the sign-in has succeeded
 		return p.redirect(c, next)
@@ -206,7 +207,7 @@ func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, 
 }
 
 func (p *signInPages) secondStep(form templates.SecondStepForm) templates.SecondStepPage {
-	return templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil, Support: p.SupportURL}
+	return templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil, Support: p.support}
 }
 
 // pendingToken returns the token of the browser's pending sign-in, or "" if there is none.
@@ -249,7 +250,7 @@ func (p *signInPages) removedFrom(c *gin.Context) string {
 	if _, err := c.Request.Cookie(p.sessions.name); err != nil || !p.cookies.read(c, deviceCookie, &device) {
 		return ""
 	}
-	account, err := p.Store.People.RemovedFrom(c.Request.Context(), device.UserID)
+	account, err := p.people.RemovedFrom(c.Request.Context(), device.UserID)
 	if err != nil {
 		_ = c.Error(err) // the redirect works without it
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models/value"
@@ -38,9 +37,19 @@ var (
 	generationRate    = middleware.RateLimit{PerSecond: 1, Burst: 300} // of each account
 )
 
-// site has what every page needs: the dependencies, the sessions and the templates.
+// site has what every page needs: the settings, the sessions and the templates.
 type site struct {
-	deps.Deps
+	baseURL        *url.URL // the public URL
+	now            func() time.Time
+	timeout        time.Duration // of each use of the database
+	product        string
+	operatorNotice string // stands above every page; may be empty
+	support        string // URL that leads users to help; may be empty
+	provider       string // name of the OpenID Connect provider; empty: none
+	passwordsOff   bool   // nobody signs in with a password
+	callsOn        bool
+	mailsOn        bool
+	webhooksOn     bool
 
 	sessions       *sessionStore
 	cookies        cookies
@@ -58,12 +67,12 @@ type site struct {
 }
 
 // url returns the public URL of a path.
-func (s *site) url(path ...string) string { return s.BaseURL.JoinPath(path...).String() }
+func (s *site) url(path ...string) string { return s.baseURL.JoinPath(path...).String() }
 
 // withDeadline calls f while the request's context has the database's time limit.
 func (s *site) withDeadline(c *gin.Context, f func()) {
 	whole := c.Request.Context()
-	ctx, cancel := context.WithTimeout(whole, s.Store.Timeout())
+	ctx, cancel := context.WithTimeout(whole, s.timeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	f()
@@ -143,13 +152,4 @@ func queryID(c *gin.Context, name string) (uuid.UUID, error) {
 		return uuid.Nil, problem.NotFound()
 	}
 	return id, nil
-}
-
-// exampleAgent returns the id of an agent of an account for examples, empty if it has none.
-func (s *site) exampleAgent(ctx context.Context, accountID uuid.UUID) (string, error) {
-	first, err := s.Store.Agents.List(ctx, accountID, value.Page{Limit: 1})
-	if err != nil || len(first.Items) == 0 {
-		return "", err
-	}
-	return first.Items[0].ID.String(), nil
 }

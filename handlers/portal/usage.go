@@ -152,7 +152,7 @@ func (p *usagePages) show(c *gin.Context) error {
 		requests, refusals := usage.Total()
 		page.Keys = append(page.Keys, templates.UsageRow{
 			Key: usage.Key, URL: view.address(keyPath(usage.Key), view.period, uuid.Nil, ""),
-			Requests: templates.Count(requests), Refused: templates.Count(refusals), Expired: usage.Expired(p.Now()),
+			Requests: templates.Count(requests), Refused: templates.Count(refusals), Expired: usage.Expired(p.now()),
 			Minutes: templates.Count(seconds[usage.ID] / 60),
 		})
 	}
@@ -161,7 +161,7 @@ func (p *usagePages) show(c *gin.Context) error {
 		sum := keys.SumUsage(view.usages)
 		requests, refusals := sum.Total()
 		page.Total, page.Refused = templates.Count(requests), templates.Count(refusals)
-		page.Chart = templates.NewUsageChart(sum, view.span, p.Now())
+		page.Chart = templates.NewUsageChart(sum, view.span, p.now())
 	} else {
 		ended, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: 1})
 		if err != nil {
@@ -199,7 +199,7 @@ func (p *usagePages) seconds(c *gin.Context, view usageView) (map[uuid.UUID]int6
 	for i, usage := range view.usages {
 		ids[i] = usage.ID
 	}
-	return p.calls.SecondsByKey(c.Request.Context(), ids, view.span.Starts(p.Now())[0])
+	return p.calls.SecondsByKey(c.Request.Context(), ids, view.span.Starts(p.now())[0])
 }
 
 // export sends the usage as CSV, with a line for each hour or day that a key was used.
@@ -220,7 +220,7 @@ func (p *usagePages) export(c *gin.Context) (err error) {
 	if key != uuid.Nil {
 		subject += "-" + view.usages[0].Label
 	}
-	starts := view.span.Starts(p.Now())
+	starts := view.span.Starts(p.now())
 	columns, voice := []string{"time", "key_id", "label", "key", "requests", "refused"}, p.hasMinutes(view)
 	if voice {
 		columns = append(columns, "minutes")

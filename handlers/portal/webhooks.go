@@ -27,7 +27,7 @@ type webhookPages struct {
 
 // groups returns the groups of a form. An endpoint that already gets calls keeps that choice.
 func (p *webhookPages) groups(chosen []record.EventGroup) []templates.WebhookGroup {
-	calls := p.Store.Calls.Enabled() || slices.Contains(chosen, record.GroupCalls)
+	calls := p.callsOn || slices.Contains(chosen, record.GroupCalls)
 	return templates.NewWebhookGroups(webhooks.Groups(calls), chosen)
 }
 
@@ -136,7 +136,7 @@ func (p *webhookPages) endpoint(c *gin.Context) (page templates.WebhookPage, err
 
 func (p *webhookPages) delivery(d webhooks.Delivery, e webhooks.Endpoint) templates.DeliveryRow {
 	row := templates.DeliveryRow{
-		EventID: d.EventID, Event: d.Event, Created: templates.NewMoment(d.CreatedAt, p.Now()), Attempts: d.Attempts, Response: d.Response,
+		EventID: d.EventID, Event: d.Event, Created: templates.NewMoment(d.CreatedAt, p.now()), Attempts: d.Attempts, Response: d.Response,
 		Resend: d.DueAt == nil && e.DisabledAt == nil,
 	}
 	switch {
@@ -144,7 +144,7 @@ func (p *webhookPages) delivery(d webhooks.Delivery, e webhooks.Endpoint) templa
 		row.Status = "Delivered"
 	case d.DueAt != nil:
 		row.Status, row.Next = "Waiting", d.DueAt.UTC().Format("2 Jan, 15:04:05 UTC")
-		if d.DueAt.Sub(p.Now()) <= time.Minute {
+		if d.DueAt.Sub(p.now()) <= time.Minute {
 			row.Next = "Within a minute"
 		}
 	default:

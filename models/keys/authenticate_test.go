@@ -74,7 +74,7 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 			"find an account":         func() error { return errOf(f.Accounts.FindByEmail(ctx, c.User.Email)) },
 			"look for accounts":       func() error { return errOf(f.Accounts.Empty(ctx)) },
 			"authenticate a token":    func() error { return modelstest.CheckToken(ctx, f.Store, modelstest.ClaimsOf(c, key, agent)) },
-			"ping":                    func() error { return f.Ping(ctx) },
+			"ping":                    func() error { return f.SignIn.Ready(ctx) },
 			"open":                    func() error { return errOf(models.Open(ctx, f.URL, models.Options{})) },
 			"create an account":       func() error { return errOf(f.Accounts.Create(ctx, modelstest.Acme("b@example.com"))) },
 		} {

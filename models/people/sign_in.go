@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +22,17 @@ type SignIn struct {
 	sessions  *Sessions
 	people    *People
 	sealer    secret.Sealer // of the secrets of authenticator apps
+}
+
+// Ready returns [value.ErrUnavailable] unless the database answers a query.
+func (s *SignIn) Ready(ctx context.Context) error {
+	err := db.Within(ctx, func() error {
+		return s.db.NewSelect().Table("auth_epoch").Column("value").Scan(ctx, new([]byte))
+	})
+	if err != nil {
+		return fmt.Errorf("ping: %w: %w", value.ErrUnavailable, err)
+	}
+	return nil
 }
 
 // knows reports whether the client is a device of the user with this email.

@@ -309,3 +309,16 @@ func (tx Tx) KeepKeys(ctx context.Context, ids []uuid.UUID) (kept map[uuid.UUID]
 	}
 	return kept, err
 }
+
+// Within returns the result of work, or the error of ctx if it ends first. A driver can block for
+// longer than a context allows.
+func Within(ctx context.Context, work func() error) error {
+	result := make(chan error, 1)
+	go func() { result <- work() }()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
