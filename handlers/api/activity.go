@@ -19,7 +19,7 @@ type operatorActivity struct {
 }
 
 // readActivity returns the page of activities that the query parameters select, the oldest first.
-func (s *site) readActivity(c *gin.Context, params *reportQuery, accountID uuid.UUID, waited time.Duration) ([]record.Activity, string, error) {
+func readActivity(s *site, activity *record.ActivityLog, c *gin.Context, params *reportQuery, accountID uuid.UUID, waited time.Duration) ([]record.Activity, string, error) {
 	page := record.ActivityReport{
 		AccountID: accountID, After: params.id("after"), From: params.time("from"), Until: params.time("to"), Limit: params.limit(),
 	}
@@ -27,7 +27,7 @@ func (s *site) readActivity(c *gin.Context, params *reportQuery, accountID uuid.
 		return nil, "", params.err
 	}
 	activities, err := query(s, c, waited, func(ctx context.Context) ([]record.Activity, error) {
-		return s.Store.Activity.Report(ctx, page)
+		return activity.Report(ctx, page)
 	})
 	next := ""
 	if len(activities) > 0 {
@@ -39,7 +39,7 @@ func (s *site) readActivity(c *gin.Context, params *reportQuery, accountID uuid.
 // listActivity returns a page of the activity of the account of the caller.
 func (cs *customers) listActivity(c *gin.Context, caller keys.Principal) error {
 	params := &reportQuery{raw: c.Request.URL.RawQuery}
-	activities, next, err := cs.readActivity(c, params, caller.AccountID, caller.Waited())
+	activities, next, err := readActivity(cs.site, cs.activity, c, params, caller.AccountID, caller.Waited())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (cs *customers) listActivity(c *gin.Context, caller keys.Principal) error {
 // listActivity returns a page of the activity of all accounts, or of one.
 func (o *operators) listActivity(c *gin.Context) error {
 	params := &reportQuery{raw: c.Request.URL.RawQuery}
-	activities, next, err := o.readActivity(c, params, params.id("accountId"), 0)
+	activities, next, err := readActivity(o.site, o.activity, c, params, params.id("accountId"), 0)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (cs *customers) listAgents(c *gin.Context, caller keys.Principal) error {
 		return err
 	}
 	agents, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (value.List[agents.Agent], error) {
-		return cs.Store.Agents.ReachedBy(ctx, caller, page)
+		return cs.agents.ReachedBy(ctx, caller, page)
 	})
 	return sendAgents(c, agents, err)
 }

@@ -25,6 +25,8 @@ import (
 type Endpoints struct {
 	*site
 
+	api       *keys.API
+	stopping  <-chan struct{} // closed when the server begins to stop
 	customers customers
 	widgets   widgetTokens
 	operators operators
@@ -38,27 +40,36 @@ type Endpoints struct {
 // signInLink returns the URL of a sign-in link with a token, which leads to a
 // page; empty: the first one.
 func New(d deps.Deps, signInLink func(token, page string) string) *Endpoints {
-	s := &site{Deps: d, queries: middleware.NewSlots(maxQueries), refusals: newRefusals(d.Registry)}
+	store := d.Store
+	s := &site{
+		now: d.Now, timeout: store.Timeout(), issuers: store.Workload.Issuers(), callsOn: d.LiveKit != nil,
+		queries: middleware.NewSlots(maxQueries), refusals: newRefusals(d.Registry),
+	}
 	ofAccount := middleware.RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &Endpoints{
-		site: s,
+		site: s, api: store.API, stopping: d.Stopping,
 		customers: customers{
-			site:      s,
+			site: s, api: store.API, usage: store.Usage, agents: store.Agents, calls: store.Calls, activity: store.Activity, tokens: d.Tokens,
 			limit:     newRateLimiter("key", "with this API key", d.RateLimit, d.Now),
 			ofReports: newRateLimiter("account", "for reports of this account", reportRate, d.Now),
 			reports:   middleware.NewSlotsOf(maxReports, reportWait, problem.TooManyReports()),
 		},
 		widgets: widgetTokens{
-			site:      s,
+			site: s, api: store.API, agents: store.Agents, tokens: d.Tokens, liveKit: d.LiveKit,
 			ofToken:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
 			ofAccount: newRateLimiter("account", "with the widget tokens of this account", ofAccount, d.Now),
 			signing:   make(chan struct{}, runtime.GOMAXPROCS(0)),
 		},
-		operators: operators{site: s, token: newSharedToken(d.OperatorToken, d.OperatorTokenPrevious), signInLink: signInLink},
-		leaks:     newLeakReports(s),
+		operators: operators{
+			site: s, accounts: store.Accounts, people: store.People, signIns: store.SignIn, credentials: store.Credentials,
+			erasures: store.Erasures, agents: store.Agents, keys: store.Keys, workload: store.Workload, usage: store.Usage,
+			calls: store.Calls, activity: store.Activity,
+			baseURL: d.BaseURL, token: newSharedToken(d.OperatorToken, d.OperatorTokenPrevious), signInLink: signInLink,
+		},
+		leaks:     newLeakReports(d),
 		documents: newDocuments(d),
-		events:    newCallEvents(s),
-		exchanges: newExchanges(s),
+		events:    newCallEvents(s, d),
+		exchanges: newExchanges(s, d),
 	}
 }
 
@@ -74,10 +85,10 @@ func (e *Endpoints) Register(r gin.IRouter) {
 		})
 	}
 	e.registerLeaks(r, e.leaks)
-	if !e.issuers().Off {
+	if !e.issuers.Off {
 		r.POST(tokenPath, e.exchanges.handle)
 	}
-	if e.LiveKit != nil {
+	if e.callsOn {
 		r.POST(eventsPath, handle(e.events.create))
 	}
 
@@ -137,7 +148,7 @@ func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {
 	r.GET("/accounts", o.handle(o.listAccounts))
 	r.GET("/accounts/:account", o.handle(o.showAccount))
 	r.PUT("/accounts/:account", o.handle(o.putAccount))
-	if !o.issuers().Off {
+	if !o.issuers.Off {
 		r.PUT("/accounts/:account/keys/:key", o.handle(o.putKey))
 	}
 	r.DELETE("/accounts/:account", o.handle(o.eraseAccount))

@@ -13,7 +13,10 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/models/agents"
+	"portal/models/calls"
 	"portal/models/keys"
+	"portal/models/record"
 	"portal/models/usage"
 	"portal/models/value"
 	"portal/models/widget"
@@ -24,6 +27,13 @@ const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 // customers have the endpoints for customers' backends, which send an API key.
 type customers struct {
 	*site
+
+	api      *keys.API
+	usage    *keys.Usage
+	agents   *agents.Agents
+	calls    *calls.Calls
+	activity *record.ActivityLog
+	tokens   *widget.Tokens
 
 	limit     *rateLimiter        // of each key; nil: none
 	ofReports *rateLimiter        // of the reports of each account
@@ -48,10 +58,10 @@ func (cs *customers) principal(c *gin.Context, address netip.Addr) (keys.Princip
 	}
 	from := usage.NewSource(address, c.Request.UserAgent())
 	var caller keys.Principal
-	if looksLikeJWT(key) && !cs.issuers().Off {
+	if looksLikeJWT(key) && !cs.issuers.Off {
 		caller, err = cs.accessPrincipal(c, key, from)
 	} else {
-		caller, err = cs.Store.API.Authenticate(c.Request.Context(), key, from)
+		caller, err = cs.api.Authenticate(c.Request.Context(), key, from)
 	}
 	if at := caller.ExpiresAt(); !at.IsZero() {
 		c.Header("X-Key-Expires-At", at.UTC().Format(time.RFC3339))
@@ -67,11 +77,11 @@ func looksLikeJWT(credential string) bool { return strings.HasPrefix(credential,
 
 // accessPrincipal returns the caller of an access token.
 func (cs *customers) accessPrincipal(c *gin.Context, token string, from keys.Source) (keys.Principal, error) {
-	claims, err := cs.Tokens.VerifyAccess(token)
+	claims, err := cs.tokens.VerifyAccess(token)
 	if err != nil {
 		return keys.Principal{}, accessProblem(err)
 	}
-	caller, err := cs.Store.API.AuthenticateAccess(c.Request.Context(), claims, from)
+	caller, err := cs.api.AuthenticateAccess(c.Request.Context(), claims, from)
 	return caller, accessProblem(err)
 }
 
@@ -140,10 +150,10 @@ func (cs *customers) handle(access keys.Access, h keyedHandler) gin.HandlerFunc 
 			switch refused := problem.From(err); {
 			case refused.Status == http.StatusForbidden:
 				cs.countRefusal(err)
-				cs.Store.API.CountRefusal(caller)
+				cs.api.CountRefusal(caller)
 				cs.noteRefusal(c, caller, address, err)
 			case refused.Code == problem.CodeLimitReached:
-				cs.Store.API.CountRefusal(caller)
+				cs.api.CountRefusal(caller)
 				cs.noteRefusal(c, caller, address, err)
 			}
 		}
@@ -160,7 +170,7 @@ func (cs *customers) noteRefusal(c *gin.Context, caller keys.Principal, address 
 	case anything || AnyMethod(path):
 		route = path // the router sees every request to it as a GET
 	}
-	cs.Store.API.NoteRefusal(caller, keys.Refusal{
+	cs.api.NoteRefusal(caller, keys.Refusal{
 		Reason: problem.From(err).Reason, Route: route, RequestID: middleware.RequestIDOf(c),
 		From: usage.NewSource(address, c.Request.UserAgent()),
 	})

@@ -43,14 +43,14 @@ func (cs *customers) authorize(c *gin.Context, caller keys.Principal) error {
 		return err
 	}
 	if agentID != nil {
-		err := cs.queries.Run(func() error { return cs.Store.API.CheckAgent(c.Request.Context(), caller, *agentID) })
+		err := cs.queries.Run(func() error { return cs.api.CheckAgent(c.Request.Context(), caller, *agentID) })
 		if errors.Is(err, value.ErrAgentNotFound) {
 			return problem.AgentNotAllowed()
 		}
 		if err != nil {
 			return err
 		}
-		cs.Store.Agents.Used(caller.AccountID, *agentID, caller.KeyID)
+		cs.agents.Used(caller.AccountID, *agentID, caller.KeyID)
 		body.AgentID = agentID
 		c.Header("X-Agent-Id", agentID.String())
 	}

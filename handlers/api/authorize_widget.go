@@ -84,7 +84,7 @@ func percentEncode(text string) string {
 func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err error) {
 	token, err := widgetToken(c.Request)
 	if err == nil {
-		claims, err = w.Tokens.Verify(token)
+		claims, err = w.tokens.Verify(token)
 	}
 	if err == nil || errors.Is(err, widget.ErrExpired) {
 		if limited := w.ofToken.limit(c, claims.ID); limited != nil {

@@ -22,41 +22,37 @@ type operatorCall struct {
 }
 
 // readCalls returns the page of calls that the query parameters select, the oldest first.
-func (s *site) readCalls(c *gin.Context, query *reportQuery, page calls.CallPage, waited time.Duration) (list []calls.Call, next string, err error) {
-	if s.LiveKit == nil {
+func readCalls(s *site, service *calls.Calls, c *gin.Context, params *reportQuery, page calls.CallPage, waited time.Duration) (list []calls.Call, next string, err error) {
+	if !s.callsOn {
 		return nil, "", problem.NotFound()
 	}
-	page.OldestFirst, page.Limit = true, query.limit()
-	page.From, page.Until = query.time("from"), query.time("to")
-	page.KeyID, page.AgentID = query.id("keyId"), query.id("agentId")
-	if after := query.value("after"); after != "" {
+	page.OldestFirst, page.Limit = true, params.limit()
+	page.From, page.Until = params.time("from"), params.time("to")
+	page.KeyID, page.AgentID = params.id("keyId"), params.id("agentId")
+	if after := params.value("after"); after != "" {
 		place, ok := calls.ParseCallPlace(after)
 		if page.After = place; !ok {
-			query.refuse("after", "the value of next from an earlier page")
+			params.refuse("after", "the value of next from an earlier page")
 		}
 	}
-	if query.err != nil {
-		return nil, "", query.err
+	if params.err != nil {
+		return nil, "", params.err
 	}
-	list, err = callsIn(s, c, waited, page)
+	list, err = query(s, c, waited, func(ctx context.Context) ([]calls.Call, error) { return service.List(ctx, page) })
 	if len(list) > 0 {
 		next = list[len(list)-1].Place().String()
 	}
 	return list, next, err
 }
 
-func callsIn(s *site, c *gin.Context, waited time.Duration, page calls.CallPage) ([]calls.Call, error) {
-	return query(s, c, waited, func(ctx context.Context) ([]calls.Call, error) { return s.Store.Calls.List(ctx, page) })
-}
-
 // listCalls returns a page of the calls of all accounts, or of one.
 func (o *operators) listCalls(c *gin.Context) error {
 	query := &reportQuery{raw: c.Request.URL.RawQuery}
-	list, next, err := o.readCalls(c, query, calls.CallPage{AccountID: query.id("accountId")}, 0)
+	list, next, err := readCalls(o.site, o.calls, c, query, calls.CallPage{AccountID: query.id("accountId")}, 0)
 	if err != nil {
 		return err
 	}
-	now := o.Now()
+	now := o.now()
 	body := func(call calls.Call) operatorCall { return operatorCall{call.Element(now), call.AccountID} }
 	return sendReport(c, "calls", bodiesOf(list, body), next)
 }
@@ -64,17 +60,17 @@ func (o *operators) listCalls(c *gin.Context) error {
 // listCalls returns a page of the calls of the account of the caller.
 func (cs *customers) listCalls(c *gin.Context, caller keys.Principal) error {
 	query := &reportQuery{raw: c.Request.URL.RawQuery}
-	list, next, err := cs.readCalls(c, query, calls.CallPage{AccountID: caller.AccountID}, caller.Waited())
+	list, next, err := readCalls(cs.site, cs.calls, c, query, calls.CallPage{AccountID: caller.AccountID}, caller.Waited())
 	if err != nil {
 		return err
 	}
-	now := cs.Now()
+	now := cs.now()
 	return sendReport(c, "calls", bodiesOf(list, func(call calls.Call) calls.CallElement { return call.Element(now) }), next)
 }
 
 // endCall ends a call of any account. A call that has ended before stays as it is.
 func (o *operators) endCall(c *gin.Context) error {
-	if o.LiveKit == nil {
+	if !o.callsOn {
 		return problem.NotFound()
 	}
 	id, err := pathID(c, "call")
@@ -82,7 +78,7 @@ func (o *operators) endCall(c *gin.Context) error {
 		return err
 	}
 	_, err = query(o.site, c, 0, func(ctx context.Context) (calls.Call, error) {
-		return o.Store.Calls.End(ctx, uuid.Nil, id, record.Operator())
+		return o.calls.End(ctx, uuid.Nil, id, record.Operator())
 	})
 	if err == nil {
 		c.Status(http.StatusNoContent)

@@ -12,8 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/models/calls"
 	"portal/models/livekit"
 	"portal/models/value"
 )
@@ -38,6 +40,8 @@ var (
 type callEvents struct {
 	*site
 
+	calls     *calls.Calls
+	liveKit   *livekit.Server
 	slots     middleware.Slots
 	ofKey     *middleware.Limiter
 	ofAccount *middleware.Limiter
@@ -48,10 +52,10 @@ type callEvents struct {
 	accounts map[uuid.UUID]uuid.UUID // by their keys: a key stays with its account
 }
 
-func newCallEvents(s *site) *callEvents {
+func newCallEvents(s *site, d deps.Deps) *callEvents {
 	return &callEvents{
-		site: s, slots: middleware.NewSlots(eventSlots), ofKey: middleware.NewLimiter(eventsOfKey, s.Now),
-		ofAccount: middleware.NewLimiter(eventsOfAccount, s.Now), queue: newEventQueue(s.Store.Calls.Report), results: newEventResults(s), accounts: map[uuid.UUID]uuid.UUID{},
+		site: s, calls: d.Store.Calls, liveKit: d.LiveKit, slots: middleware.NewSlots(eventSlots), ofKey: middleware.NewLimiter(eventsOfKey, d.Now),
+		ofAccount: middleware.NewLimiter(eventsOfAccount, d.Now), queue: newEventQueue(d.Store.Calls.Report), results: newEventResults(d), accounts: map[uuid.UUID]uuid.UUID{},
 	}
 }
 
@@ -65,10 +69,10 @@ const (
 
 // newEventResults returns the metric of events, with all its label values. Without a LiveKit
 // server, the registry does not have it.
-func newEventResults(s *site) *prometheus.CounterVec {
+func newEventResults(d deps.Deps) *prometheus.CounterVec {
 	var registry prometheus.Registerer
-	if s.LiveKit != nil {
-		registry = s.Registry
+	if d.LiveKit != nil {
+		registry = d.Registry
 	}
 	results := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "portal_livekit_events_total",
@@ -104,7 +108,7 @@ func (e *callEvents) receive(c *gin.Context) (result string, err error) {
 	if len(headers) != 1 {
 		return "", refusedEvent(problem.ReasonMissing, "The request has no signature. LiveKit sends it in the Authorization header.")
 	}
-	verify, err := e.LiveKit.VerifyWebhook(headers[0], e.Now())
+	verify, err := e.liveKit.VerifyWebhook(headers[0], e.now())
 	if err != nil {
 		return "", eventError(err)
 	}
@@ -130,7 +134,7 @@ func (e *callEvents) report(c *gin.Context, event livekit.Event) (result string,
 	if _, wait := e.ofKey.Take(event.Room.KeyID); wait > 0 {
 		return "", problem.Unavailable(errTooManyEvents)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), e.Store.Timeout())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), e.timeout)
 	defer cancel()
 	account, err := e.accountOf(ctx, event.Room.KeyID)
 	if err != nil || account == uuid.Nil {
@@ -153,7 +157,7 @@ func (e *callEvents) accountOf(ctx context.Context, key uuid.UUID) (account uuid
 		return account, nil
 	}
 	err = e.slots.RunWhenFree(ctx, func() error {
-		account, err = e.Store.Calls.AccountOf(ctx, key)
+		account, err = e.calls.AccountOf(ctx, key)
 		return err
 	})
 	if err != nil || account == uuid.Nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/uuid"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/handlers/publickeys"
@@ -42,22 +44,27 @@ const (
 type exchanges struct {
 	*site
 
+	api    *keys.API
+	tokens *widget.Tokens
+	logger *slog.Logger
+
 	// See limitKey.
 	ofAddress, ofKey, ofKeyRefused *rateLimiter
 	// Of the issuers whose keys are fetched.
 	keys *publickeys.Signers[[]jose.JSONWebKey]
 }
 
-func newExchanges(s *site) *exchanges {
+func newExchanges(s *site, d deps.Deps) *exchanges {
 	limiter := func(name, things string) *rateLimiter {
 		return &rateLimiter{
-			Limiter: middleware.NewWindowLimiter(maxExchanges, exchangeWindow, s.Now),
+			Limiter: middleware.NewWindowLimiter(maxExchanges, exchangeWindow, s.now),
 			name:    name, things: things, policy: fmt.Sprintf(`%q;q=%d;w=%d`, name, maxExchanges, int(exchangeWindow.Seconds())),
 		}
 	}
 	e := &exchanges{
-		site: s, ofAddress: limiter("address", "from this address"),
-		ofKey: limiter("key", "for this API key"), ofKeyRefused: limiter("key", "for this API key"),
+		site: s, api: d.Store.API, tokens: d.Tokens, logger: d.Logger,
+		ofAddress: limiter("address", "from this address"),
+		ofKey:     limiter("key", "for this API key"), ofKeyRefused: limiter("key", "for this API key"),
 	}
 	e.keys = publickeys.NewSigners(e.signer)
 	return e
@@ -75,17 +82,17 @@ func (e *exchanges) signer(issuer string) publickeys.Config[[]jose.JSONWebKey] {
 			switch {
 			case found.Issuer != issuer:
 				return "", errors.New("the discovery document is that of another issuer")
-			case !e.issuers().AllowsKeys(issuer, found.JWKSURI):
+			case !e.issuers.AllowsKeys(issuer, found.JWKSURI):
 				return "", errors.New("the public keys are on another host")
 			}
 			return found.JWKSURI, nil
 		},
 		Parse: func(ctx context.Context, body []byte) (map[string][]jose.JSONWebKey, error) {
 			set, err := keyset.ParseNamed(body)
-			keyset.LogSkipped(ctx, e.Logger, issuer, set.Skipped)
+			keyset.LogSkipped(ctx, e.logger, issuer, set.Skipped)
 			return set.ByID(), err
 		},
-		Logger: e.Logger, Now: e.Now,
+		Logger: e.logger, Now: e.now,
 	}
 }
 
@@ -188,7 +195,7 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	if err != nil {
 		return exchangeBody{}, err
 	}
-	key, err := query(e.site, c, 0, func(ctx context.Context) (keys.Key, error) { return e.Store.API.WorkloadKey(ctx, keyID) })
+	key, err := query(e.site, c, 0, func(ctx context.Context) (keys.Key, error) { return e.api.WorkloadKey(ctx, keyID) })
 	if err != nil {
 		return exchangeBody{}, err
 	}
@@ -203,7 +210,7 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	if err := e.limitKey(c, key, subject); err != nil {
 		return exchangeBody{}, err
 	}
-	reason, err := query(e.site, c, 0, func(ctx context.Context) (string, error) { return e.Store.API.Exchange(ctx, key, subject) })
+	reason, err := query(e.site, c, 0, func(ctx context.Context) (string, error) { return e.api.Exchange(ctx, key, subject) })
 	if err != nil {
 		return exchangeBody{}, err
 	}
@@ -220,7 +227,7 @@ func (e *exchanges) limitKey(c *gin.Context, key keys.Key, subject keys.Subject)
 	if subject.Check(key.TrustPins) != "" {
 		return e.ofKeyRefused.limit(c, key.ID)
 	}
-	used, err := query(e.site, c, 0, func(ctx context.Context) (bool, error) { return e.Store.API.UsedBefore(ctx, key, subject) })
+	used, err := query(e.site, c, 0, func(ctx context.Context) (bool, error) { return e.api.UsedBefore(ctx, key, subject) })
 	switch {
 	case err != nil:
 		return err
@@ -235,7 +242,7 @@ func (e *exchanges) issue(key keys.Key, claims workload.Claims) (exchangeBody, e
 	if key.ExpiresAt != nil {
 		expiry = *key.ExpiresAt
 	}
-	text, issued, err := e.Tokens.IssueAccess(key.AccountID, key.ID, *key.TrustVersion, claims.ExpiresAt(), expiry)
+	text, issued, err := e.tokens.IssueAccess(key.AccountID, key.ID, *key.TrustVersion, claims.ExpiresAt(), expiry)
 	if err != nil {
 		return exchangeBody{}, err
 	}
@@ -257,7 +264,7 @@ func (e *exchanges) verify(c *gin.Context, key keys.Key, token *workload.Token) 
 		if set, err = keyset.ParseNamed(key.Trust.JWKS); err == nil {
 			public = set.ByID()[token.KeyID]
 		}
-	} else if e.issuers().Fetched(token.Issuer) {
+	} else if e.issuers.Fetched(token.Issuer) {
 		// A stranger may know the id of the key, but sends from another network.
 		caller := key.ID.String() + " " + addressID(middleware.ClientOf(c)).String()
 		public, err = e.keys.Get(c.Request.Context(), token.Issuer, token.KeyID, caller)
@@ -289,7 +296,7 @@ func (e *exchanges) subject(c *gin.Context, key keys.Key, claims workload.Claims
 			if !key.AllowsAddress(client.Address) {
 				return "the address is in none of the networks of the key"
 			}
-			return claims.Check(*key.Trust, pins, e.Now())
+			return claims.Check(*key.Trust, pins, e.now())
 		},
 	}
 	if key.Trust.SingleUse() {

@@ -14,7 +14,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/models/livekit"
 	"portal/models/secret"
@@ -40,7 +39,7 @@ func newIssuer(tb testing.TB) *widgetTokens {
 		tb.Fatal(err)
 	}
 	tokens := widget.NewTokens(keyring, "https://portal.example.com", 10*time.Minute, nil)
-	return &widgetTokens{site: &site{Deps: deps.Deps{Tokens: tokens}}, signing: make(chan struct{}, 1)}
+	return &widgetTokens{site: &site{}, tokens: tokens, signing: make(chan struct{}, 1)}
 }
 
 func TestTokenResponseIsEncodedAsByTheLibrary(t *testing.T) {
@@ -49,7 +48,7 @@ func TestTokenResponseIsEncodedAsByTheLibrary(t *testing.T) {
 		URL: &url.URL{Scheme: "wss", Host: "livekit.example.com", RawQuery: `a=1&b="<>"`}, APIKey: "key", APISecret: "a secret for LiveKit, of 32 bytes",
 	})
 	withLiveKit := newIssuer(t)
-	withLiveKit.LiveKit = liveKit
+	withLiveKit.liveKit = liveKit
 	for _, a := range []*widgetTokens{newIssuer(t), withLiveKit} {
 		got, err := a.appendTokenResponse([]byte("before"), widget.Grant{AgentID: uuid.New()})
 		if err != nil {
@@ -84,8 +83,8 @@ func BenchmarkTokenResponse(b *testing.B) {
 		var buffer bytes.Buffer
 		for b.Loop() {
 			buffer.Reset()
-			token, _, err := a.Tokens.Issue(nil, grant)
-			body := tokenBody{AccessToken: string(token), TokenType: "Bearer", ExpiresIn: int(a.Tokens.TTL() / time.Second)}
+			token, _, err := a.tokens.Issue(nil, grant)
+			body := tokenBody{AccessToken: string(token), TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second)}
 			if err != nil || json.NewEncoder(&buffer).Encode(body) != nil {
 				b.Fatal(err)
 			}

@@ -37,10 +37,10 @@ func (w *widgetTokens) introspect(c *gin.Context, caller keys.Principal) error {
 	}
 	ctx, cancel := w.withTimeout(c, caller.Waited())
 	defer cancel()
-	if access, err := w.Tokens.VerifyAccess(token); err == nil && !w.issuers().Off && access.AccountID == caller.AccountID {
+	if access, err := w.tokens.VerifyAccess(token); err == nil && !w.issuers.Off && access.AccountID == caller.AccountID {
 		return w.introspectAccess(ctx, c, access)
 	}
-	claims, err := w.Tokens.Verify(token)
+	claims, err := w.tokens.Verify(token)
 	if err == nil {
 		err = w.checkActive(ctx, claims)
 	}
@@ -55,7 +55,7 @@ func (w *widgetTokens) introspect(c *gin.Context, caller keys.Principal) error {
 
 // introspectAccess is introspect for an access token of the caller's account.
 func (w *widgetTokens) introspectAccess(ctx context.Context, c *gin.Context, claims widget.AccessClaims) error {
-	err := w.Store.API.CheckAccess(ctx, claims)
+	err := w.api.CheckAccess(ctx, claims)
 	if _, inactive := tokenProblem(err); inactive || errors.Is(err, value.ErrTrustChanged) {
 		return send(c, http.StatusOK, introspectionBody{}, nil)
 	}

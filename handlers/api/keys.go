@@ -106,7 +106,7 @@ type usedBody struct {
 func (cs *customers) showKey(c *gin.Context, caller keys.Principal) error {
 	var used calls.Used
 	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (key keys.Key, err error) {
-		key, used, err = cs.Store.API.Key(ctx, caller)
+		key, used, err = cs.api.Key(ctx, caller)
 		return key, err
 	})
 	if errors.Is(err, value.ErrKeyNotFound) {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models/keys"
@@ -33,8 +34,7 @@ const (
 
 // leakReports have the endpoints for reports of leaked keys.
 type leakReports struct {
-	*site
-
+	leaks *keys.Leaks
 	limit *rateLimiter // of the public reports of each address
 	// Public reports have slots and memory of their own, so that strangers do not keep the
 	// scanner out.
@@ -48,22 +48,22 @@ type leakReports struct {
 // leakRefused is the outcome of a report whose sender was refused.
 const leakRefused = "refused"
 
-func newLeakReports(s *site) *leakReports {
+func newLeakReports(d deps.Deps) *leakReports {
 	l := &leakReports{
-		site: s,
+		leaks: d.Store.Leaks,
 		limit: &rateLimiter{
-			Limiter: middleware.NewWindowLimiter(maxLeaksOfAddress, leakWindow, s.Now),
+			Limiter: middleware.NewWindowLimiter(maxLeaksOfAddress, leakWindow, d.Now),
 			name:    "address", things: "from this address", policy: fmt.Sprintf(`"address";q=%d;w=%d`, maxLeaksOfAddress, int(leakWindow.Seconds())),
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
 		publicBodies: leakBodies{limit: maxPublicBody}, bodies: leakBodies{limit: maxScannerBody},
-		counts: promauto.With(s.Registry).NewCounterVec(prometheus.CounterOpts{
+		counts: promauto.With(d.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "portal_leak_reports_total",
 			Help: "API keys reported as leaked, by source and outcome; inactive ones were revoked or had expired before; refused counts requests.",
 		}, []string{"source", "outcome"}),
 	}
-	if s.GitHubKeysURL != "" {
-		l.scanner = newScanner(s)
+	if d.GitHubKeysURL != "" {
+		l.scanner = newScanner(d)
 	}
 	for _, from := range []record.LeakReporter{record.LeakPublic, record.LeakGitHub} {
 		for _, outcome := range []keys.LeakOutcome{keys.LeakRevoked, keys.LeakInactive, keys.LeakUnknown, leakRefused} {
@@ -94,7 +94,7 @@ func leakContext(c *gin.Context) (context.Context, context.CancelFunc) {
 func (l *leakReports) report(
 	ctx context.Context, texts []keys.LeakedText, from record.LeakReporter, address string,
 ) ([]keys.LeakOutcome, error) {
-	outcomes, err := l.Store.Leaks.Report(ctx, texts, from, address)
+	outcomes, err := l.leaks.Report(ctx, texts, from, address)
 	for _, outcome := range outcomes {
 		l.counts.WithLabelValues(string(from), string(outcome)).Inc()
 	}

@@ -13,7 +13,7 @@ import (
 
 // listAgents returns a page of an account's agents, by name.
 func (o *operators) listAgents(c *gin.Context) error {
-	agents, err := listOf(o, c, o.Store.Agents.List)
+	agents, err := listOf(o, c, o.agents.List)
 	return sendAgents(c, agents, err)
 }
 
@@ -29,7 +29,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 	}
 	var created bool
 	agent, err := query(o.site, c, 0, func(ctx context.Context) (agent agents.Agent, err error) {
-		agent, created, err = o.Store.Agents.Put(ctx, account, id, name, paused, record.Operator())
+		agent, created, err = o.agents.Put(ctx, account, id, name, paused, record.Operator())
 		return agent, err
 	})
 	return send(c, putStatus(created), NewAgent(agent), err)
@@ -38,7 +38,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 // removeAgent removes an agent, if it exists.
 func (o *operators) removeAgent(c *gin.Context) error {
 	return o.remove(c, "agent", value.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		_, err := o.Store.Agents.Remove(ctx, account, id, record.Operator())
+		_, err := o.agents.Remove(ctx, account, id, record.Operator())
 		return err
 	})
 }

@@ -28,8 +28,8 @@ type keysBody struct {
 
 // listKeys returns a page of an account's keys, revoked ones too.
 func (o *operators) listKeys(c *gin.Context) error {
-	body := func(key keys.Key) Key { return NewKey(key, o.Now()) }
-	keys, err := listOf(o, c, o.Store.Keys.All)
+	body := func(key keys.Key) Key { return NewKey(key, o.now()) }
+	keys, err := listOf(o, c, o.keys.All)
 	return send(c, http.StatusOK, keysBody{bodiesOf(keys.Items, body), keys.Next}, err)
 }
 
@@ -40,19 +40,19 @@ func (o *operators) putKey(c *gin.Context) error {
 		return err
 	}
 	body := readObject(c, `{"label": "deploy", "trust": {"provider": "github", "issuer": "...", "audience": "...", "claims": {"repository": ["acme/site"]}}}`)
-	put := keys.PutKey{Label: body.text("label"), Trust: body.trust(o.BaseURL.String()), Restrict: body.restrict()}
+	put := keys.PutKey{Label: body.text("label"), Trust: body.trust(o.baseURL.String()), Restrict: body.restrict()}
 	if body.err != nil {
 		return body.err
 	}
 	var created bool
 	key, err := query(o.site, c, 0, func(ctx context.Context) (key keys.Key, err error) {
-		key, created, err = o.Store.Workload.Put(ctx, account, id, put, record.Operator())
+		key, created, err = o.workload.Put(ctx, account, id, put, record.Operator())
 		return key, err
 	})
 	if err != nil {
 		return err
 	}
-	return send(c, putStatus(created), NewKey(key, o.Now()), nil)
+	return send(c, putStatus(created), NewKey(key, o.now()), nil)
 }
 
 // trustFields are the names in a trust rule. The pins are read-only.
@@ -180,14 +180,14 @@ func (o *operators) revokeKey(c *gin.Context) error {
 	}
 	key, err := query(o.site, c, 0, func(ctx context.Context) (key keys.Key, err error) {
 		if body.has("key") {
-			key, err = o.Store.Keys.FindBySecret(ctx, secret)
+			key, err = o.keys.FindBySecret(ctx, secret)
 		} else {
-			key, err = o.Store.Keys.FindAsOperator(ctx, id)
+			key, err = o.keys.FindAsOperator(ctx, id)
 		}
 		if err != nil {
 			return key, err
 		}
-		return o.Store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, record.Operator())
+		return o.keys.Revoke(ctx, key.AccountID, key.ID, reason, record.Operator())
 	})
 	endedAt := key.RevokedAt
 	if errors.Is(err, value.ErrKeyAlreadyRevoked) {

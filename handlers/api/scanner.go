@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/handlers/publickeys"
@@ -27,15 +28,15 @@ type scanner struct {
 	keys *publickeys.Keys[*ecdsa.PublicKey]
 }
 
-func newScanner(s *site) *scanner {
+func newScanner(d deps.Deps) *scanner {
 	return &scanner{keys: publickeys.New(publickeys.Config[*ecdsa.PublicKey]{
-		URL: s.GitHubKeysURL,
+		URL: d.GitHubKeysURL,
 		Parse: func(ctx context.Context, body []byte) (map[string]*ecdsa.PublicKey, error) {
 			keys, skipped, err := keyset.ParseScanner(body)
-			keyset.LogSkipped(ctx, s.Logger, "GitHub", skipped)
+			keyset.LogSkipped(ctx, d.Logger, "GitHub", skipped)
 			return keys, err
 		},
-		Logger: s.Logger, Now: s.Now,
+		Logger: d.Logger, Now: d.Now,
 	})}
 }
 

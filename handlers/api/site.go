@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models/workload"
@@ -20,8 +19,10 @@ const maxQueries = 256
 
 // site has what all endpoints need.
 type site struct {
-	deps.Deps
-
+	now      func() time.Time
+	timeout  time.Duration    // of each use of the database
+	issuers  workload.Issuers // whose tokens can stand for a key
+	callsOn  bool             // there is a LiveKit server
 	queries  middleware.Slots
 	refusals *prometheus.CounterVec
 }
@@ -30,11 +31,8 @@ type site struct {
 // the request has already waited for the database. Handlers call it after they read the body, so
 // that a slow client does not use up the limit.
 func (s *site) withTimeout(c *gin.Context, waited time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request.Context(), s.Store.Timeout()-waited)
+	return context.WithTimeout(c.Request.Context(), s.timeout-waited)
 }
-
-// issuers returns those whose tokens can stand for a key.
-func (s *site) issuers() workload.Issuers { return s.Store.Workload.Issuers() }
 
 // query calls f in a slot of the queries, within the time limit of the database, less the time that
 // the request has already waited for the database.

@@ -42,7 +42,7 @@ func (s *site) sendUsage(
 // listUsage returns a page of the usage of the keys of the account of the caller.
 func (cs *customers) listUsage(c *gin.Context, caller keys.Principal) error {
 	return cs.sendUsage(c, caller.Waited(), func(ctx context.Context, page keys.DayPage) ([]keys.KeyDay, error) {
-		return cs.Store.Usage.Days(ctx, caller.AccountID, page)
+		return cs.usage.Days(ctx, caller.AccountID, page)
 	})
 }
 
@@ -53,9 +53,9 @@ func (o *operators) listUsage(c *gin.Context) error {
 		return err
 	}
 	return o.sendUsage(c, 0, func(ctx context.Context, page keys.DayPage) ([]keys.KeyDay, error) {
-		if _, err := o.Store.Accounts.Find(ctx, id); err != nil {
+		if _, err := o.accounts.Find(ctx, id); err != nil {
 			return nil, err
 		}
-		return o.Store.Usage.Days(ctx, id, page)
+		return o.usage.Days(ctx, id, page)
 	})
 }

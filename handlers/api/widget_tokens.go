@@ -17,6 +17,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
+	"portal/models/agents"
 	"portal/models/keys"
 	"portal/models/livekit"
 	"portal/models/value"
@@ -47,6 +48,11 @@ var tokenBuffers = sync.Pool{New: func() any { return new([1024]byte) }}
 type widgetTokens struct {
 	*site
 
+	api     *keys.API
+	agents  *agents.Agents
+	tokens  *widget.Tokens
+	liveKit *livekit.Server // nil: no LiveKit tokens
+
 	ofToken, ofAccount *rateLimiter  // of the requests with tokens; nil: none
 	signing            chan struct{} // holds an entry for each request that signs
 }
@@ -59,9 +65,9 @@ func (w *widgetTokens) create(c *gin.Context, caller keys.Principal) error {
 		return err
 	}
 	agentID := grant.AgentID // not grant, which the closure would make escape to the heap
-	err = w.queries.Run(func() error { return w.Store.API.CheckAgent(c.Request.Context(), caller, agentID) })
-	if err == nil && w.LiveKit != nil && caller.CallsLimited() {
-		err = w.queries.Run(func() error { return w.Store.API.CheckCalls(c.Request.Context(), caller) })
+	err = w.queries.Run(func() error { return w.api.CheckAgent(c.Request.Context(), caller, agentID) })
+	if err == nil && w.liveKit != nil && caller.CallsLimited() {
+		err = w.queries.Run(func() error { return w.api.CheckCalls(c.Request.Context(), caller) })
 	}
 	if err != nil {
 		return err
@@ -73,7 +79,7 @@ func (w *widgetTokens) create(c *gin.Context, caller keys.Principal) error {
 	if err != nil {
 		return err
 	}
-	w.Store.Agents.Used(caller.AccountID, agentID, caller.KeyID)
+	w.agents.Used(caller.AccountID, agentID, caller.KeyID)
 	c.Data(http.StatusOK, responseType, body)
 	return nil
 }
@@ -84,7 +90,7 @@ func (w *widgetTokens) create(c *gin.Context, caller keys.Principal) error {
 func (w *widgetTokens) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) {
 	w.signing <- struct{}{}
 	defer func() { <-w.signing }()
-	b, claims, err := w.Tokens.Issue(append(b, beforeToken...), grant)
+	b, claims, err := w.tokens.Issue(append(b, beforeToken...), grant)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +98,7 @@ func (w *widgetTokens) appendTokenResponse(b []byte, grant widget.Grant) ([]byte
 		return nil, &value.KeyExpiredError{At: grant.Until}
 	}
 	b = strconv.AppendInt(append(b, beforeLifetime...), claims.ExpiresAt-claims.IssuedAt, 10)
-	if w.LiveKit != nil {
+	if w.liveKit != nil {
 		access, err := w.liveKitAccess(claims)
 		if err != nil {
 			return nil, err
@@ -113,11 +119,11 @@ func (w *widgetTokens) liveKitAccess(claims widget.Claims) ([]byte, error) {
 	if claims.Context != nil {
 		participant.User, participant.Metadata = (*livekit.User)(claims.User), claims.Metadata
 	}
-	token, err := w.LiveKit.ParticipantToken(participant)
+	token, err := w.liveKit.ParticipantToken(participant)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(liveKitBody{ServerURL: w.LiveKit.URL(), ParticipantToken: token})
+	return json.Marshal(liveKitBody{ServerURL: w.liveKit.URL(), ParticipantToken: token})
 }
 
 // Limits of a token's context.
@@ -143,7 +149,7 @@ func (w *widgetTokens) readTokenRequest(c *gin.Context) (widget.Grant, error) {
 	if context.User != nil || context.Metadata != nil {
 		grant.Context = &context
 	}
-	grant.Life = o.life(w.Tokens.TTL())
+	grant.Life = o.life(w.tokens.TTL())
 	return grant, o.err
 }
 
@@ -226,11 +232,11 @@ func (o *object) life(longest time.Duration) time.Duration {
 // checkActive asks the database about the key, the account and the agent of a verified widget
 // token. [tokenProblem] returns the response to the error of a token that is not active.
 func (w *widgetTokens) checkActive(ctx context.Context, claims widget.Claims) error {
-	caller, err := w.Store.API.AuthenticateToken(ctx, claims)
+	caller, err := w.api.AuthenticateToken(ctx, claims)
 	if err != nil {
 		return err
 	}
-	return w.queries.Run(func() error { return w.Store.API.CheckAgent(ctx, caller, claims.AgentID) })
+	return w.queries.Run(func() error { return w.api.CheckAgent(ctx, caller, claims.AgentID) })
 }
 
 // tokenProblems are the responses to a widget token that is not active, by reason, in order of
