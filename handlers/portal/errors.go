@@ -156,3 +156,21 @@ func (s *site) recognize(c *gin.Context, status int) {
 		c.Set(sessionContextKey, *session)
 	}
 }
+
+// inputErrors returns the errors about input in err, which may join several.
+func inputErrors(err error) (found []*value.InvalidError) {
+	joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err)
+	if !ok {
+		if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
+			found = append(found, invalid)
+		}
+		return found
+	}
+	for _, one := range joined.Unwrap() {
+		found = append(found, inputErrors(one)...)
+	}
+	return found
+}

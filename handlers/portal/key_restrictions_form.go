@@ -2,7 +2,6 @@ package portal
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -234,37 +233,26 @@ func (p *restrictionsPages) expiryOf(form templates.KeyRestrictions, key keys.Ke
 // explainRestrictions gives each control its error, of those that err joins. It reports false if
 // err is not about input. The error of another field goes to other, which has one such field.
 func explainRestrictions(form *templates.KeyRestrictions, other *string, err error) bool {
-	if joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		explained := false
-		for _, err := range joined.Unwrap() {
-			explained = explainRestrictions(form, other, err) || explained
-		}
-		return explained
-	}
-	invalid, ok := errors.AsType[*value.InvalidError](err)
-	if !ok {
-		return false
-	}
-	switch invalid.Field {
-	case "expires":
-		form.ExpiresProblem = invalid.Message
-	case "agents":
-		form.AgentsProblem = invalid.Message
-	case "networks":
-		form.NetworksProblem = invalid.Message
-	default:
-		for i := range form.Limits {
-			if form.Limits[i].Name == invalid.Field {
-				form.Limits[i].Problem = invalid.Message
-				return true
+	invalid := inputErrors(err)
+	for _, one := range invalid {
+		switch one.Field {
+		case "expires":
+			form.ExpiresProblem = one.Message
+		case "agents":
+			form.AgentsProblem = one.Message
+		case "networks":
+			form.NetworksProblem = one.Message
+		default:
+			problem := other
+			for i := range form.Limits {
+				if form.Limits[i].Name == one.Field {
+					problem = &form.Limits[i].Problem
+				}
 			}
+			*problem = one.Message
 		}
-		*other = invalid.Message
 	}
-	return true
+	return len(invalid) > 0
 }
 
 // clearProblems removes the errors of the controls, which are shown when the form is sent.

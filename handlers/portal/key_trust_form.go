@@ -2,14 +2,12 @@ package portal
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"portal/models/keys"
-	"portal/models/value"
 	"portal/models/workload"
 	"portal/templates"
 )
@@ -159,51 +157,42 @@ func textLines(text string) (lines []string) {
 	return lines
 }
 
-// explainTrust gives each control its error, of those that err joins. It reports false if err is
-// not about a trust rule.
-func explainTrust(form *templates.TrustForm, err error) bool {
-	if joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		explained := false
-		for _, err := range joined.Unwrap() {
-			explained = explainTrust(form, err) || explained
+// explainTrust gives each control its error, of those that err joins. It reports false if none is
+// about a trust rule.
+func explainTrust(form *templates.TrustForm, err error) (explained bool) {
+	for _, one := range inputErrors(err) {
+		if field, ok := strings.CutPrefix(one.Field, "trust."); ok {
+			explainTrustField(form, field, one.Message)
+			explained = true
 		}
-		return explained
 	}
-	invalid, ok := errors.AsType[*value.InvalidError](err)
-	if !ok {
-		return false
-	}
-	field, ok := strings.CutPrefix(invalid.Field, "trust.")
-	if !ok {
-		return false
-	}
+	return explained
+}
+
+func explainTrustField(form *templates.TrustForm, field, message string) {
 	form.Sentence = ""
 	for i := range form.Fields {
 		if name := strings.TrimPrefix(form.Fields[i].Name, claimField); field == "claims."+name || field == "claims" && i == 0 {
-			form.Fields[i].Problem = invalid.Message
-			return true
+			form.Fields[i].Problem = message
+			return
 		}
 	}
 	switch field {
 	case "provider":
-		form.ProviderProblem = invalid.Message
+		form.ProviderProblem = message
 	case "issuer":
-		form.Issuer.Problem = invalid.Message
+		form.Issuer.Problem = message
 	case "audience":
-		form.Audience.Problem = invalid.Message
+		form.Audience.Problem = message
 	case "jwks":
 		if form.OwnIssuers {
-			form.JWKS.Problem = invalid.Message
+			form.JWKS.Problem = message
 		} else {
 			form.Issuer.Problem = "Enter an issuer of this provider. For any other, choose the provider Other."
 		}
 	default:
-		form.Claims.Problem = cmp.Or(form.Claims.Problem, invalid.Message)
+		form.Claims.Problem = cmp.Or(form.Claims.Problem, message)
 	}
-	return true
 }
 
 // check explains the mistakes of a rule, and reports whether there are none. A nil rule has
