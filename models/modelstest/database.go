@@ -1,10 +1,8 @@
 package modelstest
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -86,22 +84,19 @@ var (
 // end of the test.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
-	findServer(t)
-	name := takeDatabase(t)
-	t.Cleanup(func() { Must(t, leaveDatabase(name)) })
-	return fmt.Sprintf(serverURL, name)
+	return createDatabase(t, "migrated", "")
 }
 
 // EmptyPostgresURL is [PostgresURL] without a schema.
 func EmptyPostgresURL(t testing.TB) string {
 	t.Helper()
-	return foreignDatabase(t, "")
+	return createDatabase(t, "template0", "")
 }
 
 // EncodedPostgresURL is [EmptyPostgresURL] with an encoding other than UTF8.
 func EncodedPostgresURL(t testing.TB, encoding string) string {
 	t.Helper()
-	return foreignDatabase(t, " ENCODING '"+encoding+"' LOCALE 'C'")
+	return createDatabase(t, "template0", " ENCODING '"+encoding+"' LOCALE 'C'")
 }
 
 // OwnCluster starts a PostgreSQL server for one test, which may halt it. See [postgres.Start].
@@ -119,36 +114,32 @@ func OwnCluster(t testing.TB, settings ...string) *postgres.Cluster {
 	return c
 }
 
-// foreignDatabase returns the URL of a new database without a schema until the end of the test.
-func foreignDatabase(t testing.TB, options string) string {
+func createDatabase(t testing.TB, template, options string) string {
 	t.Helper()
-	findServer(t)
-	name := createDatabase(t, "template0", options)
-	t.Cleanup(func() { Must(t, dropDatabase(name)) })
+	startOnce.Do(func() { errStart = findServer() })
+	if errStart != nil {
+		t.Fatal(errStart)
+	}
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), lastDatabase.Add(1))
+	if err := execAsAdmin("CREATE DATABASE " + name + " TEMPLATE " + template + copyStrategy() + options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := execAsAdmin("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
 	return fmt.Sprintf(serverURL, name)
 }
 
-// createDatabase creates a database and returns its name.
-func createDatabase(t testing.TB, template, options string) string {
-	t.Helper()
-	name := fmt.Sprintf("test_%d_%d", os.Getpid(), lastDatabase.Add(1))
-	Must(t, execAsAdmin("CREATE DATABASE "+name+" TEMPLATE "+template+copyStrategy()+options))
-	return name
-}
-
-func dropDatabase(name string) error { return execAsAdmin("DROP DATABASE " + name + " WITH (FORCE)") }
-
 // findServer opens the server that another process has started, or starts one.
-func findServer(t testing.TB) {
-	t.Helper()
-	startOnce.Do(func() {
-		if serverURL = os.Getenv(serverVariable); serverURL == "" {
-			_, errStart = StartServer()
-		} else {
-			admin, errStart = sql.Open("pgx", fmt.Sprintf(serverURL, "postgres"))
-		}
-	})
-	Must(t, errStart)
+func findServer() (err error) {
+	if serverURL = os.Getenv(serverVariable); serverURL == "" {
+		_, err = StartServer()
+		return err
+	}
+	admin, err = sql.Open("pgx", fmt.Sprintf(serverURL, "postgres"))
+	return err
 }
 
 // StartServer starts the PostgreSQL server of this process, and returns the setting of the
@@ -168,23 +159,14 @@ func createTemplate() error {
 	if admin, err = sql.Open("pgx", fmt.Sprintf(serverURL, "postgres")); err != nil {
 		return err
 	}
-	if err := cmp.Or(execAsAdmin("CREATE DATABASE migrated"), execAsAdmin(createPool)); err != nil {
+	if err := execAsAdmin("CREATE DATABASE migrated"); err != nil {
 		return err
 	}
-	ctx := context.Background()
-	url := fmt.Sprintf(serverURL, "migrated")
-	store, err := models.Open(ctx, url, models.Options{})
+	store, err := models.Open(context.Background(), fmt.Sprintf(serverURL, "migrated"), models.Options{})
 	if err != nil {
 		return err
 	}
-	if err := store.Close(ctx); err != nil {
-		return err
-	}
-	migrated, err := sql.Open("pgx", url)
-	if err != nil {
-		return err
-	}
-	return errors.Join(preparePool(ctx, migrated), migrated.Close())
+	return store.Close(context.Background())
 }
 
 // copyStrategy returns the option of CREATE DATABASE that copies the template's files, which takes
