@@ -199,7 +199,7 @@ func TestResetPasswordOfAUserOfTheProvider(t *testing.T) {
 		return portal(t, env, otherPassword, "account", "reset-password", "--email", testEmail).succeeds(t, "")
 	}
 	const hint = "signs in with https://login.example.com alone"
-	claims := append(env, "PORTAL_OIDC_ACCOUNTS=claims")
+	claims := append(slices.Clone(env), "PORTAL_OIDC_ACCOUNTS=claims")
 	if output := reset(claims); strings.Contains(output, hint) {
 		t.Errorf("a user without an identity: %s", output)
 	}
