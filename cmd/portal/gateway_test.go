@@ -383,6 +383,10 @@ func (g *gateway) refused(status int, code, path string, headers ...string) mode
 
 func (g *gateway) refuses() {
 	g.t.Helper()
+	_, reports, err := g.store.Keys.Generate(g.t.Context(), g.account.ID,
+		keys.NewKey{Label: "reports", FormID: uuid.New(), Access: keys.AccessReports}, record.Operator())
+	modelstest.Must(g.t, err)
+	g.refused(http.StatusForbidden, "ACCESS_NOT_ALLOWED", "/v1/calls", "Authorization: Bearer "+reports)
 	token := g.portal.token(g.t, g.account.secret, g.agentID)
 	for _, r := range []struct {
 		path    string
