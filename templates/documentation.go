@@ -319,10 +319,10 @@ func (p Reference) Snippets() []Snippet {
 	return all
 }
 
-// OperationGroup is the operations with one tag.
+// OperationGroup is the operations with one tag, or some of them.
 type OperationGroup struct {
 	ID, Name    string
-	Description Prose
+	Description Prose // of the tag; empty if only some have another name
 	Operations  []Operation
 }
 
@@ -343,6 +343,9 @@ func (p Reference) group(t tagged) OperationGroup {
 	group.ID, group.Name = cmp.Or(t.id, group.ID), cmp.Or(t.name, group.Name)
 	if len(t.only) > 0 {
 		group.Operations = slices.DeleteFunc(slices.Clone(group.Operations), func(o Operation) bool { return !slices.Contains(t.only, o.ID) })
+		if t.name != "" {
+			group.Description = nil
+		}
 	}
 	return group
 }

@@ -65,6 +65,10 @@ func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 		if strings.Contains(body, "BASE_URL") || strings.Contains(body, "portal.example.com") {
 			t.Errorf("%s has a placeholder", path)
 		}
+		// Other pages have some operations of the same tag, under a heading of their own.
+		if strings.Contains(body, "Documents and health") != (path == "/docs/guides") {
+			t.Errorf("%s introduces its operations by the words of another page", path)
+		}
 	}
 }
 

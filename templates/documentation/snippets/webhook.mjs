@@ -1,4 +1,4 @@
-// Receives webhooks, with WEBHOOK_SECRET (whsec_...) in the environment.
+// Receives webhooks at PORT, with WEBHOOK_SECRET (whsec_...), both in the environment.
 import { createServer } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 

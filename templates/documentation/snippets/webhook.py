@@ -1,4 +1,5 @@
-# Receives webhooks, with WEBHOOK_SECRET (whsec_...) in the environment. It needs no package.
+# Receives webhooks at PORT, with WEBHOOK_SECRET (whsec_...), both in the environment. It needs no
+# package.
 import base64, hashlib, hmac, json, os, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
