@@ -12,18 +12,24 @@ import (
 
 const formType = "application/x-www-form-urlencoded"
 
-// curl returns a command that calls the operation at BASE_URL with the key in NAS_API_KEY.
+// curl returns a command that calls the operation at BASE_URL with the credentials in a variable.
 func curl(o templates.Operation) string {
 	lines := []string{"curl BASE_URL" + o.Path}
-	if o.Body == nil && o.Method != http.MethodGet {
+	usual := http.MethodGet // what curl sends without -X
+	if o.Body != nil {
+		usual = http.MethodPost
+	}
+	if o.Method != usual {
 		lines[0] = "curl -X " + o.Method + " BASE_URL" + o.Path
 	}
 	switch o.Scheme {
 	case "":
 	case templates.SchemeAPIKey:
 		lines = append(lines, `-H "Authorization: Bearer $NAS_API_KEY"`)
+	case "operatorToken":
+		lines = append(lines, `-H "Authorization: Bearer $PORTAL_OPERATOR_TOKEN"`)
 	default:
-		lines = append(lines, `-H "Authorization: Bearer $TOKEN"`)
+		lines = append(lines, `-H "Authorization: Bearer $WIDGET_TOKEN"`)
 	}
 	switch {
 	case o.Body == nil:

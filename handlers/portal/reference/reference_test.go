@@ -3,6 +3,7 @@ package reference_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -86,6 +87,11 @@ func TestEveryOperationIsInTheReference(t *testing.T) {
 			if !strings.HasPrefix(o.Curl.Code(), "curl ") ||
 				!strings.Contains(o.Curl.Code(), "https://portal.example.com"+path) {
 				t.Errorf("%s: command %s", o.ID, o.Curl.Code())
+			}
+			// With a body curl sends POST, and otherwise GET.
+			usual := o.Method == http.MethodPost && o.Body != nil || o.Method == http.MethodGet && o.Body == nil
+			if strings.Contains(o.Curl.Code(), "-X "+o.Method+" ") == usual {
+				t.Errorf("%s: the method is %s: %s", o.ID, o.Method, o.Curl.Code())
 			}
 			if strings.Contains(o.Curl.Code(), "$NAS_API_KEY") != strings.HasPrefix(path, "/api/") {
 				t.Errorf("%s: only operations under /api take a key: %s", o.ID, o.Curl.Code())
@@ -210,7 +216,7 @@ func TestParametersAndOtherCredentialsAreShown(t *testing.T) {
 		t.Errorf("credentials of %+v and %+v", remove, get)
 	}
 	want := "curl -X DELETE https://portal.example.com/things/{id} \\\n" +
-		"  -H \"Authorization: Bearer $TOKEN\""
+		"  -H \"Authorization: Bearer $PORTAL_OPERATOR_TOKEN\""
 	if remove.Curl.Code() != want {
 		t.Errorf("command %s, want %s", remove.Curl.Code(), want)
 	}
