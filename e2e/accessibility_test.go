@@ -39,7 +39,7 @@ var (
 
 func TestEveryStateOfTheKeysIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
-	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	c, v := startSignedIn(t, sharedPortal(t))
 	keys := pages.OpenKeys(v.Tab)
 	var reveal pages.Reveal
 	var confirmation pages.Confirmation
@@ -117,7 +117,7 @@ func TestEveryStateOfTheKeysIsAccessibleAndFits(t *testing.T) {
 
 func TestEveryStateOfARotationIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
-	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	c, v := startSignedIn(t, sharedPortal(t))
 	agentID, before := c.newAgent(t, "Front desk"), c.newKey(t, unbroken)
 	c.expectServed(t, before, agentID)
 	var rotation pages.Rotation
@@ -137,7 +137,7 @@ func TestEveryStateOfARotationIsAccessibleAndFits(t *testing.T) {
 
 func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
-	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	c, v := startSignedIn(t, sharedPortal(t))
 	var agents pages.Agents
 	var account pages.Account
 	authenticator := ""
@@ -195,8 +195,8 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 
 func TestEveryStateOfPeopleIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
-	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
-	guest := visit(t, c.URL, withoutMotion)
+	c, v := startSignedIn(t, sharedPortal(t))
+	guest := visit(t, c.URL)
 	people := pages.OpenPeople(v.Tab)
 	email, link := strings.Repeat("w", 60)+"-"+c.email, ""
 	var reveal pages.Reveal
@@ -234,7 +234,7 @@ func TestEveryWayToSignInIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
 	w := startOtherWays(t)
 	c := w.newCustomer(t)
-	v := visit(t, w.URL, withoutMotion)
+	v := visit(t, w.URL)
 	v.allowProvider()
 	var login pages.Login
 	path := ""

@@ -14,7 +14,7 @@ import (
 
 func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 	inBothModes(t, func(t *testing.T, p *process, mode profile) {
-		c, v := startSignedIn(t, p, mode, withClipboard)
+		c, v := startSignedIn(t, p, mode, withClipboard, withMotion)
 		v.allowStatus(http.StatusUnprocessableEntity)
 		secret, other := c.newKey(t, "server"), c.newAgent(t, "Night shift")
 		agents := pages.OpenAgents(v.Tab)
@@ -51,7 +51,7 @@ func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 func TestSessionsAreListedAndEnded(t *testing.T) {
 	inBothModes(t, func(t *testing.T, p *process, mode profile) {
 		c := p.signedIn(t)
-		phone, v := visit(t, p.URL, asPhone), visit(t, p.URL, mode, inIndia)
+		phone, v := visit(t, p.URL, asPhone), visit(t, p.URL, mode, inIndia, withMotion)
 		c.signIn(phone.Tab)
 		account := c.signIn(v.Tab).FollowToAccount()
 		shown, hover, at := account.SignedInAt()

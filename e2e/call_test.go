@@ -60,7 +60,7 @@ func (s widgetSite) useUpTokens(t *testing.T) {
 // visit opens a tab on the site. The visitor's network and microphone may fail.
 func (s widgetSite) visit(t *testing.T, profiles ...profile) *visitor {
 	t.Helper()
-	v := visit(t, s.site, append(profiles, withoutMotion)...)
+	v := visit(t, s.site, profiles...)
 	v.allow(brokenConnections)
 	return v
 }

@@ -71,7 +71,7 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 // Paper is white whatever the colors of the screen are.
 func TestDarkPagesArePrintedLikeLightOnes(t *testing.T) {
 	t.Parallel()
-	_, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	_, v := startSignedIn(t, sharedPortal(t))
 	for path, heading := range map[string]string{"/integrate": "Integrate", "/docs": "Use the API", "/usage": "Usage"} {
 		v.Open(path)
 		v.ExpectHeading(heading)

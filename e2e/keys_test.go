@@ -17,7 +17,7 @@ func TestACustomerGeneratesUsesAndRevokesAKey(t *testing.T) {
 	inBothModes(t, func(t *testing.T, p *process, mode profile) {
 		c := p.newCustomer(t)
 		agentID := c.newAgent(t, "Front desk")
-		v := visit(t, p.URL, mode, withClipboard)
+		v := visit(t, p.URL, mode, withClipboard, withMotion)
 		v.allowStatus(http.StatusUnauthorized, http.StatusUnprocessableEntity)
 
 		v.Open("/activity")

@@ -161,7 +161,7 @@ const maxPhoneHeight = 144
 
 func TestTheListKeepsItsLayout(t *testing.T) {
 	t.Parallel()
-	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	c, v := startSignedIn(t, sharedPortal(t))
 	unbroken := strings.Repeat("W", 100)
 	c.newKeys(t, 10, "Production backend %d")
 	for _, label := range []string{"renamed", "revoked", strings.Repeat("long ", 19) + "label", unbroken} {

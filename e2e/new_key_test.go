@@ -23,7 +23,7 @@ const places = `() => Object.fromEntries([...document.querySelectorAll("#api-key
 // part.
 func TestNothingBesideAPressedControlMoves(t *testing.T) {
 	t.Parallel()
-	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	c, v := startSignedIn(t, sharedPortal(t), withMotion)
 	c.newAgent(t, "Front desk")
 	for _, width := range []int{1440, 360} {
 		modelstest.Must(t, v.Page.SetViewportSize(width, 900))
@@ -132,7 +132,7 @@ func TestAKeyGeneratedInAFilteredListIsFound(t *testing.T) {
 // The page stays where it is, and the next row has the focus.
 func TestARevocationDoesNotScroll(t *testing.T) {
 	t.Parallel()
-	c, v := startSignedIn(t, sharedPortal(t))
+	c, v := startSignedIn(t, sharedPortal(t), withMotion)
 	c.newKeys(t, 30, "key %d")
 	keys := pages.OpenKeys(v.Tab)
 	v.Evaluate(`() => scrollTo(0, 600)`)

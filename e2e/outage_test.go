@@ -14,7 +14,7 @@ func TestPageAndInputSurviveADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	cluster := modelstest.OwnCluster(t)
 	p := ownPortal(t, settings{databaseURL: cluster.URL("postgres")})
-	c, v := startSignedIn(t, p, withoutMotion)
+	c, v := startSignedIn(t, p)
 	unscripted := c.visit(t, withoutJavaScript)
 	stranger := visit(t, p.URL, withoutJavaScript)
 	for _, one := range []*visitor{v, unscripted, stranger} {

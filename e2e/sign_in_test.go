@@ -274,7 +274,7 @@ func TestPasskey(t *testing.T) {
 	site := "http://localhost:" + port
 	p := ownPortal(t, settings{address: address, baseURL: site})
 	c := p.newCustomer(t)
-	v := visit(t, site, withoutMotion)
+	v := visit(t, site)
 	v.addAuthenticator(t)
 	c.signIn(v.Tab)
 	account := pages.OpenAccount(v.Tab)
@@ -331,7 +331,7 @@ func TestPasskeysOfExtensionsAndOlderBrowsers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := p.newCustomer(t)
-			v := visit(t, site, withoutMotion)
+			v := visit(t, site)
 			modelstest.Must(t, v.context.AddInitScript(playwright.Script{Content: &script}))
 			setFlags := v.addAuthenticator(t)
 			c.signIn(v.Tab)

@@ -44,7 +44,7 @@ type profile func(*options)
 
 func withJavaScript(o *options)    { o.JavaScriptEnabled = playwright.Bool(true) }
 func withoutJavaScript(o *options) { o.JavaScriptEnabled = playwright.Bool(false) }
-func withoutMotion(o *options)     { o.ReducedMotion = playwright.ReducedMotionReduce }
+func withMotion(o *options)        { o.ReducedMotion = playwright.ReducedMotionNoPreference }
 
 func withClipboard(o *options) {
 	o.Permissions = append(o.Permissions, "clipboard-read", "clipboard-write")
@@ -67,6 +67,7 @@ func trustingAnyCertificate(o *options) { o.IgnoreHttpsErrors = playwright.Bool(
 func visit(t *testing.T, site string, profiles ...profile) *visitor {
 	t.Helper()
 	o := options{open: sharedShell}
+	o.ReducedMotion = playwright.ReducedMotionReduce // to draw each step of an animation takes CPU
 	o.Viewport, o.Locale = &playwright.Size{Width: 1280, Height: 800}, playwright.String("en-US")
 	for _, p := range profiles {
 		p(&o)
