@@ -23,7 +23,7 @@ FUZZTIME ?= 1m
 CHAOSTIME ?= 10m
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-.PHONY: help run demo build release assets test docs-test check screenshot bench chaos fuzz fmt
+.PHONY: help run demo build release assets test docs-test check check-code screenshot bench chaos fuzz fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -52,6 +52,10 @@ docs-test: $(npm_tools) $(assets) $(livekit) ## Run the backends, gateways, rece
 	tools/test docs
 
 check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, lint, modules, openapi.json, documentation with docs-test, deployment files, vulnerabilities, licenses and the release
+	@# The programs of docs-test mostly wait.
+	@$(MAKE) --jobs=2 check-code docs-test
+
+check-code:
 	tools/check-format $(sources)
 	go vet $(packages)
 	go vet -vettool=bin/tools/keyed $(packages)
@@ -64,7 +68,6 @@ check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, li
 	go mod verify
 	tools/check-openapi
 	tools/check-agent-docs
-	$(MAKE) docs-test
 	go test -C tools/deployment -count=1
 	tools/check-vulnerabilities
 	tools/check-licenses
