@@ -31,7 +31,7 @@ const unknownKey = "nas_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz4YgeBw"
 
 // Each message is the example of this name in the OpenAPI document.
 func TestEachRefusalHasItsOwnMessage(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+	onSQLite(t, func(t *testing.T, s *service, c customer) {
 		revoked, disabled, both := s.customer(), s.customer(), s.customer()
 		s.revoke(revoked)
 		s.revoke(both)
@@ -113,7 +113,7 @@ func TestAuthenticationComesFirst(t *testing.T) {
 		{http.MethodPost, "/api/widget/token", []option{tooLarge}},
 		{http.MethodPost, "/api/widget/introspect", []option{jsonBody("[")}},
 	}
-	eachDatabase(t, func(t *testing.T, s *service, _ customer) {
+	onSQLite(t, func(t *testing.T, s *service, _ customer) {
 		revoked := s.customer()
 		s.revoke(revoked)
 		for _, r := range requests {

@@ -15,7 +15,7 @@ import (
 const authorizeWidget = "/widget/authorize"
 
 func TestWidgetTokenIsNoUseOfItsKey(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+	onSQLite(t, func(t *testing.T, s *service, c customer) {
 		token := s.token(c)
 		s.isUsedNow(c, "a token request")
 		before := *s.lastUsed(c)
@@ -69,7 +69,7 @@ func TestWidgetAuthorizeFindsTheToken(t *testing.T) {
 }
 
 func TestWidgetAuthorizeRefuses(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+	onSQLite(t, func(t *testing.T, s *service, c customer) {
 		token := s.token(c)
 		ended := func(end func(customer)) string {
 			other := s.customer()
@@ -152,7 +152,7 @@ func TestWidgetAuthorizeChecksTheAgent(t *testing.T) {
 }
 
 func TestNoQueryStringReachesTheLog(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+	onSQLite(t, func(t *testing.T, s *service, c customer) {
 		token := s.token(c)
 		signature := token[strings.LastIndexByte(token, '.')+1:]
 		query := "?access_token=" + token + "&marker=confidential"

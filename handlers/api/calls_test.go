@@ -51,7 +51,7 @@ func (s *service) event(body, token string) answer {
 func eventBody(content string) option { return body("application/webhook+json", content) }
 
 func TestWebhookSignature(t *testing.T) {
-	eachChanged(t, withVector, func(t *testing.T, s *service, _ customer) {
+	onSQLiteWith(t, withVector, func(t *testing.T, s *service, _ customer) {
 		now := s.clock.Now()
 		same := func(jwt.MapClaims) {}
 		body := `{"event":"room_started","room":{"sid":"RM_1","name":"lobby"}}`
@@ -84,7 +84,9 @@ func TestWebhookSignature(t *testing.T) {
 }
 
 func TestNoCallsWithoutLiveKit(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, _ customer) {
+	onSQLite(t, func(_ *testing.T, s *service, c customer) {
+		s.get("/api/calls", bearer(s.reportsKey(c))).fails(http.StatusNotFound, "NOT_FOUND")
+		s.get("/api/calls", bearer(c.secret)).fails(http.StatusForbidden, "ACCESS_NOT_ALLOWED")
 		s.post("/livekit/webhook", eventBody("{}")).fails(http.StatusNotFound, "NOT_FOUND")
 		s.operate(http.MethodGet, "/operator/calls", "").fails(http.StatusNotFound, "NOT_FOUND")
 		s.operate(http.MethodPost, "/operator/calls/"+uuid.NewString()+"/end", "").fails(http.StatusNotFound, "NOT_FOUND")

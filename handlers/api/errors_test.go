@@ -15,7 +15,7 @@ import (
 )
 
 func TestUnknownPathIs404AndWrongMethodIs405(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+	onSQLite(t, func(_ *testing.T, s *service, c customer) {
 		key := bearer(c.secret)
 		for _, path := range []string{"/api", "/api/", "/api//agents", "/api/agents/", "/api/widget", "/api/AGENTS", "/api/../agents"} {
 			s.get(path, key).fails(http.StatusNotFound, "NOT_FOUND")
@@ -37,7 +37,7 @@ func TestUnknownPathIs404AndWrongMethodIs405(t *testing.T) {
 }
 
 func TestContentTypeIsCheckedWithoutItsParameters(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+	onSQLite(t, func(_ *testing.T, s *service, c customer) {
 		for _, right := range []string{"application/json; charset=utf-8", "Application/JSON", `application/json;v="1;2"`} {
 			s.post("/api/widget/token", bearer(c.secret), body(right, agentRequest(c.agent.ID))).is(http.StatusOK)
 		}
@@ -84,7 +84,7 @@ func TestBodiesHaveNoContentCoding(t *testing.T) {
 }
 
 func TestJSONMayBeginWithAByteOrderMark(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+	onSQLite(t, func(_ *testing.T, s *service, c customer) {
 		s.post("/api/widget/token", bearer(c.secret), jsonBody("\ufeff"+agentRequest(c.agent.ID))).is(http.StatusOK)
 		s.operate(http.MethodPut, "/operator/accounts/"+c.accountID.String(), "\ufeff"+`{"name": "Acme"}`).is(http.StatusOK)
 		s.post("/leaks", jsonBody("\ufeff"+`{"keys": ["x"]}`)).is(http.StatusAccepted)
@@ -94,7 +94,7 @@ func TestJSONMayBeginWithAByteOrderMark(t *testing.T) {
 
 // The order is path, method, Content-Type, size, body, agent.
 func TestChecksHaveTheirOrder(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+	onSQLite(t, func(_ *testing.T, s *service, c customer) {
 		tooLarge := strings.Repeat("x", 16<<10+1)
 		key := bearer(c.secret)
 		s.post("/api/nothing", key, body("text/plain", tooLarge)).fails(http.StatusNotFound, "NOT_FOUND")
@@ -109,7 +109,7 @@ func TestChecksHaveTheirOrder(t *testing.T) {
 }
 
 func TestForeignAgentGetsTheSameResponseAsAMissingOne(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+	onSQLite(t, func(t *testing.T, s *service, c customer) {
 		other := s.customer()
 		none := s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(uuid.New())))
 		foreign := s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(other.agent.ID)))

@@ -103,6 +103,21 @@ func eachChanged(t *testing.T, change func(*handlers.Deps), run func(t *testing.
 	})
 }
 
+// onSQLite runs a test of what does not depend on the database, such as limits in memory, texts and
+// the order of checks. Each route has another test with [eachDatabase].
+func onSQLite(t *testing.T, run func(t *testing.T, s *service, c customer)) {
+	t.Helper()
+	onSQLiteWith(t, func(*handlers.Deps) {}, run)
+}
+
+// onSQLiteWith is [onSQLite] with a change of the dependencies.
+func onSQLiteWith(t *testing.T, change func(*handlers.Deps), run func(t *testing.T, s *service, c customer)) {
+	t.Helper()
+	t.Parallel()
+	s := newService(t, modelstest.SQLiteURL(t), change)
+	run(t, s, s.customer())
+}
+
 // customer is an account with an agent and a key.
 type customer struct {
 	accountID uuid.UUID

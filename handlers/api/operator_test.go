@@ -76,7 +76,7 @@ func TestPreviousTokensAreAccepted(t *testing.T) {
 }
 
 func TestOperatorTokenIsRequired(t *testing.T) {
-	eachChanged(t, limited(1, 1), func(t *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(1, 1), func(t *testing.T, s *service, c customer) {
 		for _, path := range []string{"/operator", "/operator/accounts", "/operator/nothing", "/operator/keys/revocations"} {
 			s.get(path).fails(http.StatusUnauthorized, "UNAUTHORIZED").says("OperatorUnauthorized", "missing")
 		}
@@ -114,7 +114,7 @@ func TestOperatorPathsAndMethods(t *testing.T) {
 }
 
 func TestInvalidOperatorInputChangesNothing(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, _ customer) {
+	onSQLite(t, func(_ *testing.T, s *service, _ customer) {
 		id, account := s.account()
 		valid := map[string]string{
 			"PUT " + account: `{"name": "Acme"}`,

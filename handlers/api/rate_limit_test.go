@@ -15,7 +15,7 @@ import (
 )
 
 func TestRequestOverTheBurstGets429WithRetryAfter(t *testing.T) {
-	eachChanged(t, limited(50, 100), func(_ *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(50, 100), func(_ *testing.T, s *service, c customer) {
 		for range 80 {
 			a := s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 			a.lacks("RateLimit", "RateLimit-Policy")
@@ -37,7 +37,7 @@ func TestRequestOverTheBurstGets429WithRetryAfter(t *testing.T) {
 }
 
 func TestKeysDoNotShareTheirLimit(t *testing.T) {
-	eachChanged(t, limited(1, 2), func(t *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(1, 2), func(t *testing.T, s *service, c customer) {
 		_, beside := s.generateKey(c.accountID)
 		_, successor, err := s.store.Keys.Generate(t.Context(), c.accountID,
 			keys.NewKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, record.Operator())
@@ -67,7 +67,7 @@ func TestLimitCoversEveryRequest(t *testing.T) {
 		{http.MethodDelete, "/api/agents", nil},
 		{http.MethodPost, "/api/authorize/x?agentId=x", []option{jsonBody("{}")}},
 	}
-	eachChanged(t, limited(1, len(requests)), func(t *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(1, len(requests)), func(t *testing.T, s *service, c customer) {
 		// Each request takes one from the bucket, even if its response is an error.
 		for _, r := range requests {
 			if a := s.send(r.method, r.path, append(r.options, bearer(c.secret))...); a.status == http.StatusTooManyRequests {
@@ -86,7 +86,7 @@ func TestLimitCoversEveryRequest(t *testing.T) {
 }
 
 func TestRefusedCredentialsAreNeverLimited(t *testing.T) {
-	eachChanged(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
 		revoked := s.customer()
 		s.get("/api/agents", bearer(revoked.secret)).is(http.StatusOK)
 		s.get("/api/agents", bearer(revoked.secret)).is(http.StatusTooManyRequests)
@@ -109,7 +109,7 @@ func TestRefusedCredentialsAreNeverLimited(t *testing.T) {
 }
 
 func TestEachWidgetTokenHasItsOwnLimit(t *testing.T) {
-	eachChanged(t, limited(1, 3), func(_ *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(1, 3), func(_ *testing.T, s *service, c customer) {
 		token, other := s.token(c), s.token(c)
 		s.get(authorizeWidget, bearer(token)).is(http.StatusOK).lacks("RateLimit")
 		s.get(authorizeWidget + "/connect?access_token=" + token).is(http.StatusOK).lacks("RateLimit")
@@ -133,7 +133,7 @@ func TestEachWidgetTokenHasItsOwnLimit(t *testing.T) {
 }
 
 func TestWidgetTokensOfAnAccountShareALimit(t *testing.T) {
-	eachChanged(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
 		stranger := s.token(s.customer())
 		tokens := make([]string, 21)
 		for n := range tokens {
@@ -154,7 +154,7 @@ func TestWidgetTokensOfAnAccountShareALimit(t *testing.T) {
 // Refused tokens count for themselves only, so that someone with old tokens of an account cannot
 // lock it out.
 func TestRefusedWidgetTokensDoNotCountForTheAccount(t *testing.T) {
-	eachChanged(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
+	onSQLiteWith(t, limited(1, 1), func(_ *testing.T, s *service, c customer) {
 		tokens := func(of customer) []string {
 			issued := make([]string, 21)
 			for n := range issued {

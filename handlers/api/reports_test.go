@@ -62,13 +62,6 @@ func TestAccessOfKeys(t *testing.T) {
 	})
 }
 
-func TestNoCallsToReportWithoutLiveKit(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
-		s.get("/api/calls", bearer(s.reportsKey(c))).fails(http.StatusNotFound, "NOT_FOUND")
-		s.get("/api/calls", bearer(c.secret)).fails(http.StatusForbidden, "ACCESS_NOT_ALLOWED")
-	})
-}
-
 // withoutDelay lets reports have each activity immediately.
 func withoutDelay(t *testing.T, s *service) *service {
 	t.Helper()

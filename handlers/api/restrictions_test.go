@@ -68,7 +68,7 @@ func TestKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 	behindProxies := func(d *handlers.Deps) {
 		d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.1/32")}
 	}
-	eachChanged(t, behindProxies, func(t *testing.T, s *service, c customer) {
+	onSQLiteWith(t, behindProxies, func(t *testing.T, s *service, c customer) {
 		s.restrict(c, keys.Restrictions{Networks: []netip.Prefix{
 			netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("127.0.0.1/32"),
 		}})
