@@ -18,8 +18,7 @@ type Accounts struct {
 }
 
 // Create creates an account and its first user, who is an owner. It is for operators, and the email
-// counts as proven; see [db.Tx.freeEmail]. The error may be an
-// [*value.InvalidError] for the field "name", "email" or "password", or [value.ErrEmailTaken].
+// counts as proven; see freeEmail.
 func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	name, err := value.CleanName("name", "Name", n.Name)
 	if err != nil {
@@ -97,16 +96,12 @@ func (a *Accounts) Summaries(ctx context.Context, page value.Page) (value.List[A
 // Empty reports whether the store has no accounts.
 func (a *Accounts) Empty(ctx context.Context) (bool, error) {
 	exists, err := a.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
-	if err != nil {
-		return false, value.Failed("look for accounts", err)
-	}
-	return !exists, nil
+	return err == nil && !exists, value.Failed("look for accounts", err)
 }
 
 // Put creates the account with this id, or renames it, and then disables or enables it, unless
 // disabled is nil, and sets the limits of its calls, unless limits is nil. For each change it
 // records an activity. If Put has created the account, which then has no users, it reports true.
-// The error may be an [*value.InvalidError] for the field "name".
 func (a *Accounts) Put(
 	ctx context.Context, id uuid.UUID, name string, disabled *bool, limits *value.Limits, actor record.Actor,
 ) (account Account, created bool, err error) {
@@ -141,8 +136,7 @@ func (a *Accounts) Put(
 	return account, created, nil
 }
 
-// Rename renames an account and records the activity, unless it has the name. The error may be an
-// [*value.InvalidError] for the field "name", [value.ErrAccountNotFound] or [value.ErrNotOwner].
+// Rename renames an account and records the activity, unless it has the name.
 func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor record.Actor) error {
 	name, err := value.CleanName("name", "Name", name)
 	if err != nil {
@@ -157,8 +151,7 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 }
 
 // SetDisabled disables or enables an account and records the activity, unless nothing changes.
-// Disabling ends the sessions and sign-in links of the account's users. If there is no such
-// account, the error is [value.ErrAccountNotFound]. SetDisabled is for operators.
+// Disabling ends the sessions and sign-in links of the account's users. It is for operators.
 func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor record.Actor) error {
 	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx db.Tx) error {
 		if _, err := FindAccount(ctx, tx, id); err != nil {
@@ -169,8 +162,7 @@ func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool,
 }
 
 // SetLimits sets the limits of the account's calls and records the old and new ones, unless nothing
-// changes. The error may be [value.ErrAccountNotFound] or those of [value.CheckLimits]. It is for
-// operators.
+// changes. It is for operators.
 func (a *Accounts) SetLimits(ctx context.Context, id uuid.UUID, limits value.Limits, actor record.Actor) (Account, error) {
 	return db.InTx(ctx, a.db, "limit account", func(ctx context.Context, tx db.Tx) (Account, error) {
 		if err := setAccountLimits(ctx, tx, id, limits, actor); err != nil {
@@ -233,33 +225,28 @@ func setAccountDisabled(ctx context.Context, tx db.Tx, id uuid.UUID, disabled bo
 	if err != nil {
 		return err
 	}
+	action := record.ActionAccountEnabled
 	if disabled {
+		action = record.ActionAccountDisabled
 		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
 			return err
 		}
-		return record.Add(ctx, tx, actor, record.Activity{AccountID: id, Action: record.ActionAccountDisabled, SubjectID: &id, Label: account.Name})
 	}
-	return record.Add(ctx, tx, actor, record.Activity{AccountID: id, Action: record.ActionAccountEnabled, SubjectID: &id, Label: account.Name})
+	return record.Add(ctx, tx, actor, record.Activity{AccountID: id, Action: action, SubjectID: &id, Label: account.Name})
 }
 
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
-// passkey, and records the activity unless nothing changes. The error may be [value.ErrNotOwner],
-// or [value.ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
+// passkey, and records the activity unless nothing changes. The error is [value.ErrNoFactor] if it
+// would lock the actor out.
 func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor record.Actor) error {
 	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx db.Tx) error {
-		if err := tx.LockAccount(ctx, accountID); err != nil {
-			return err
-		}
-		if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
+		if err := lockOwned(ctx, tx, accountID, actor); err != nil {
 			return err
 		}
 		if required && actor.Kind != record.ActorOperator {
 			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor+" OR ?", decidedByProvider(a.db)).Exists(ctx)
-			if err != nil {
+			if err := value.RefusedIf(!has, err, value.ErrNoFactor); err != nil {
 				return err
-			}
-			if !has {
-				return value.ErrNoFactor
 			}
 		}
 		changed, err := value.Affected(tx.NewUpdate().Model((*Account)(nil)).Set("second_factor_required = ?", required).

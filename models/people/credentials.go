@@ -44,8 +44,7 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 }
 
 // ResetSecondFactor removes the factors of one of the account's users besides the password, ends
-// the user's sessions and records the activity. It is for operators. If there is no such user, the
-// error is [value.ErrUserNotFound].
+// the user's sessions and records the activity. It is for operators.
 func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID uuid.UUID) error {
 	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx db.Tx) error {
 		user, err := FindUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
@@ -98,10 +97,7 @@ func checkFactorLeft(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	due, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).
 		Where("(SELECT second_factor_required FROM accounts WHERE id = u.account_id)").
 		Where("NOT "+hasFactor+" AND NOT ?", decidedByProvider(tx.DB)).Exists(ctx)
-	if err == nil && due {
-		return value.ErrLastFactor
-	}
-	return err
+	return value.RefusedIf(due, err, value.ErrLastFactor)
 }
 
 // factorChanged records a change of the factors of a session's user and ends the user's other
@@ -122,7 +118,6 @@ const (
 	// Random bytes of a code: enough for a plain hash (OWASP ASVS 5.0, 6.5.2).
 	recoveryCodeBytes  = 15
 	recoveryCodeLength = 24 // characters without the hyphens
-	recoveryCodeGroup  = 6  // characters between two hyphens
 )
 
 // recoveryAlphabet has no letters that look like digits (Crockford's base 32).
@@ -145,11 +140,7 @@ func replaceRecoveryCodes(ctx context.Context, tx db.Tx, userID uuid.UUID) (code
 	for i := range rows {
 		code := recoveryAlphabet.EncodeToString(value.Random(recoveryCodeBytes))
 		rows[i] = recoveryCode{CodeHash: value.HashToken(code), UserID: userID}
-		var groups []string
-		for start := 0; start < len(code); start += recoveryCodeGroup {
-			groups = append(groups, code[start:start+recoveryCodeGroup])
-		}
-		codes = append(codes, strings.Join(groups, "-"))
+		codes = append(codes, strings.Join([]string{code[:6], code[6:12], code[12:18], code[18:]}, "-"))
 	}
 	err = tx.Insert(ctx, &rows)
 	return codes, err
@@ -171,6 +162,5 @@ func useRecoveryCode(ctx context.Context, tx db.Tx, userID uuid.UUID, code strin
 		return nil, err
 	}
 	left, err := tx.NewSelect().Model((*recoveryCode)(nil)).Where("user_id = ?", userID).Count(ctx)
-	n := int(left)
-	return &n, err
+	return new(int(left)), err
 }

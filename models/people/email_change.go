@@ -32,12 +32,8 @@ type emailChange struct {
 
 // RequestEmailChange queues a mail with a link to the new email for the user of a session. Only
 // [Credentials.ConfirmEmail] changes the email. An earlier request of the user ends. If another
-// user has the email, no mail is sent, and the result is the same. RequestEmailChange sets its own
-// deadlines.
-//
-// The errors for the password are those of [Credentials.ChangePassword], but a user without a
-// password needs none. If the email is malformed, is the current one, in any letter case, or makes
-// the password too easy to guess, the error is an [*value.InvalidError] for the field "email".
+// user has the email, no mail is sent, and the result is the same. A user without a password needs
+// none. RequestEmailChange sets its own deadlines.
 func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, password, email string, actor record.Actor) error {
 	email, invalid := value.CleanEmail(email)
 	if invalid == nil && bytes.Equal(value.HashEmail(email), value.HashEmail(session.Email)) {
@@ -133,7 +129,7 @@ func CreateEmailChangeLink(ctx context.Context, tx db.Tx, mail record.Mail) (tok
 }
 
 // NewEmail returns the email that the link with this token confirms. The error may be
-// [value.ErrMailLinkInvalid] or [value.ErrSignInDisabled].
+// [value.ErrMailLinkInvalid].
 func (c *Credentials) NewEmail(ctx context.Context, token string) (email string, err error) {
 	if _, err = emailChanges.findUser(ctx, c.db, token, c.db.Now()); err == nil {
 		err = c.db.NewSelect().Model((*emailChange)(nil)).Column("email").Where("token_hash = ?", value.HashToken(token)).Scan(ctx, &email)
@@ -142,8 +138,7 @@ func (c *Credentials) NewEmail(ctx context.Context, token string) (email string,
 }
 
 // ConfirmEmail gives the user of a link, whose sessions continue, the new email and returns the
-// email. A user who has this email but never proved it gets another one; see [db.Tx.freeEmail]. The
-// error may be one of [Credentials.NewEmail] or [value.ErrEmailTaken].
+// email. A user who has this email but never proved it gets another one; see freeEmail.
 func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (email string, err error) {
 	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx db.Tx) error {
 		user, err := emailChanges.findUser(ctx, tx, token, tx.Now())
@@ -160,15 +155,13 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 		if err := freeEmail(ctx, tx, email, uuid.Nil); err != nil {
 			return err
 		}
-		now := tx.Now()
-		return replaceEmail(ctx, tx, user.ID, email, &now, record.UserActor(user.ID, address))
+		return replaceEmail(ctx, tx, user.ID, email, new(tx.Now()), record.UserActor(user.ID, address))
 	})
 	return email, c.unlessTaken(ctx, email, err)
 }
 
 // ChangeEmail gives the user with the old email a new one, which counts as proven, also if it is
-// the old one; see [db.Tx.freeEmail]. It is for operators. The error may be an
-// [*value.InvalidError] for the field "email", [value.ErrUserNotFound] or [value.ErrEmailTaken].
+// the old one; see freeEmail. It is for operators.
 func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error {
 	email, err := value.CleanEmail(email)
 	if err != nil {
@@ -188,8 +181,7 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 		if err := freeEmail(ctx, tx, email, user.AccountID); err != nil {
 			return err
 		}
-		now := tx.Now()
-		return replaceEmail(ctx, tx, user.ID, email, &now, record.Operator())
+		return replaceEmail(ctx, tx, user.ID, email, new(tx.Now()), record.Operator())
 	})
 	return c.unlessTaken(ctx, email, err)
 }

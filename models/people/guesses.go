@@ -143,8 +143,8 @@ func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []Subject) er
 	return err
 }
 
-// lockCodes lets no other transaction check a code of the user, on any instance. After too many
-// wrong codes, the error is a [*value.SignInLimitError].
+// lockCodes lets no other transaction check a code of the user, on any instance, and returns an
+// error after too many wrong ones.
 func (g *guesses) lockCodes(ctx context.Context, tx db.Tx, userID uuid.UUID) error {
 	subjects := codesOf(userID)
 	if err := lockSubjects(ctx, tx, subjects); err != nil {
@@ -177,12 +177,8 @@ func (g *guesses) record(user User, actor record.Actor, action record.Action) {
 			if err := tx.LockAccountsTable(ctx, user.AccountID); err != nil {
 				return err
 			}
-			err := lockUser(ctx, tx, user.AccountID, user.ID)
-			if errors.Is(err, value.ErrWrongCredentials) {
-				return nil
-			}
-			if err != nil {
-				return err
+			if err := lockUser(ctx, tx, user.AccountID, user.ID); err != nil {
+				return value.Except(err, value.ErrWrongCredentials)
 			}
 			return record.Add(ctx, tx, actor, user.activity(action))
 		})

@@ -47,14 +47,11 @@ func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.U
 // may have set them.
 //
 // If the identity has no user, the error is [value.ErrIdentityNotFound]. If the user with the email
-// has another identity, it is [value.ErrIdentityTaken]. It may also be [value.ErrSignInDisabled].
+// has another identity, it is [value.ErrIdentityTaken].
 func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	return db.InTx(ctx, s.db, "sign in with an identity", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
-		if err == nil && user.Disabled {
-			err = value.ErrSignInDisabled
-		}
-		if err != nil {
+		if err := value.RefusedIf(user.Disabled, err, value.ErrSignInDisabled); err != nil {
 			return SignedIn{}, err
 		}
 		if !connected {
@@ -73,10 +70,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 		// If a disconnection runs at the same time, the second of the two sees the result
 		// of the first.
 		still, err := isConnected(ctx, tx, identity, user)
-		if err == nil && !still {
-			err = value.ErrIdentityNotFound
-		}
-		return signedIn, err
+		return signedIn, value.RefusedIf(!still, err, value.ErrIdentityNotFound)
 	})
 }
 
@@ -129,10 +123,8 @@ func userOfIdentity(ctx context.Context, tx db.Tx, identity Identity, trustEmail
 }
 
 // ConnectIdentity connects an identity to the user of a session and records the activity with the
-// name of the provider. If they are connected already, it changes nothing. If the identity has
-// another user, or the user another identity of this issuer, the error is [value.ErrIdentityTaken].
-// If the provider decides about accounts and does not give access to this one, it is
-// [value.ErrNoAccess].
+// name of the provider. If they are connected already, it changes nothing. If one of the two is
+// connected to another, the error is [value.ErrIdentityTaken].
 func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor record.Actor) error {
 	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
@@ -155,10 +147,7 @@ func insertIdentity(ctx context.Context, tx db.Tx, user User, identity Identity,
 	}
 	if inserted == 0 {
 		same, err := isConnected(ctx, tx, identity, user)
-		if err == nil && !same {
-			return value.ErrIdentityTaken
-		}
-		return err
+		return value.RefusedIf(!same, err, value.ErrIdentityTaken)
 	}
 	return record.Add(ctx, tx, actor, record.Activity{AccountID: user.AccountID, Action: record.ActionIdentityConnected, SubjectID: &user.ID, Label: provider})
 }
@@ -171,8 +160,7 @@ func isConnected(ctx context.Context, tx db.Tx, identity Identity, user User) (b
 // DisconnectIdentity disconnects the identity of the session's user at the issuer, ends the user's
 // other sessions, and records the activity with the name of the provider. If there is no such
 // identity, it changes nothing. If the user could not sign in any more, the error is
-// [value.ErrOnlySignIn], and if the provider decides about the user's access,
-// [value.ErrOnlyByProvider].
+// [value.ErrOnlySignIn].
 func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor record.Actor) error {
 	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
@@ -201,8 +189,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 	})
 }
 
-// lockUserOf locks the account and the user of a session and returns the user, or
-// [value.ErrSignInDisabled].
+// lockUserOf locks the account and the user of a session and returns the user.
 func lockUserOf(ctx context.Context, tx db.Tx, session Session) (User, error) {
 	if err := lockEnabled(ctx, tx, session.AccountID, session.UserID); err != nil {
 		return User{}, err

@@ -31,9 +31,6 @@ type Invitations struct {
 // sends mail and no limit is reached, the person gets a mail with another link to the same
 // invitation. If a user of another account has the email but has never proved it, only the link in
 // the mail can be used.
-//
-// The error may be an [*value.InvalidError] for the field "email" or "role", [value.ErrEmailTaken],
-// [value.ErrEmailInvited], [value.ErrInvitationLimit] or [value.ErrNotOwner].
 func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email string, role Role, actor record.Actor) (Invitation, string, error) {
 	email, err := value.CleanEmail(email)
 	if err != nil {
@@ -51,20 +48,16 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 		invitation.InviterID = &actor.ID
 	}
 	err = i.db.InTx(ctx, "create invitation", func(ctx context.Context, tx db.Tx) error {
-		if err := tx.LockAccount(ctx, accountID); err != nil {
+		if err := lockOwned(ctx, tx, accountID, actor); err != nil {
 			return err
 		}
-		if err := checkNewInvitation(ctx, tx, invitation, actor); err != nil {
+		if err := checkNewInvitation(ctx, tx, invitation); err != nil {
 			return err
 		}
 		if err := tx.Insert(ctx, &invitation); err != nil {
 			return err
 		}
-		activity := record.Activity{ID: record.NewActivityID(tx), AccountID: accountID, Action: record.ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
-		if err := record.Add(ctx, tx, actor, activity); err != nil {
-			return err
-		}
-		if invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID); err != nil || invitation.Mailed {
+		if invitation.Mailed, err = recordInvitation(ctx, tx, invitation, actor); err != nil || invitation.Mailed {
 			return err
 		}
 		return checkEmailFree(ctx, tx, email, uuid.Nil)
@@ -75,12 +68,9 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 	return invitation, token, nil
 }
 
-// checkNewInvitation returns an error unless the actor may invite this email now. If an invitation
-// for the email has expired, checkNewInvitation deletes it.
-func checkNewInvitation(ctx context.Context, tx db.Tx, n Invitation, actor record.Actor) error {
-	if err := CheckOwner(ctx, tx, n.AccountID, actor); err != nil {
-		return err
-	}
+// checkNewInvitation returns an error unless the email may be invited now. It deletes the account's
+// expired invitations.
+func checkNewInvitation(ctx context.Context, tx db.Tx, n Invitation) error {
 	user, err := FindUser(ctx, tx, "u.email_hash = ?", value.StoredHash(n.Email))
 	switch {
 	case err == nil && user.AccountID == n.AccountID:
@@ -118,15 +108,11 @@ func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invit
 }
 
 // Renew gives one of the account's pending invitations a new link and a new expiry, and returns it
-// and the token as [Invitations.Create] does. Older links of the invitation end. The error may be
-// [value.ErrInvitationNotFound] or [value.ErrNotOwner].
+// and the token as [Invitations.Create] does. Older links of the invitation end.
 func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (invitation Invitation, token string, err error) {
 	token = value.NewToken()
 	invitation, err = db.InTx(ctx, i.db, "renew invitation", func(ctx context.Context, tx db.Tx) (invitation Invitation, err error) {
-		if err := tx.LockAccount(ctx, accountID); err != nil {
-			return invitation, err
-		}
-		if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
+		if err := lockOwned(ctx, tx, accountID, actor); err != nil {
 			return invitation, err
 		}
 		now := tx.Now()
@@ -141,25 +127,17 @@ func (i *Invitations) Renew(ctx context.Context, accountID, id uuid.UUID, actor 
 		if err := tx.Update(ctx, &invitation, "inviter_id", "token_hash", "mail_token_hash", "expires_at"); err != nil {
 			return invitation, err
 		}
-		activity := record.Activity{ID: record.NewActivityID(tx), AccountID: accountID, Action: record.ActionInvitationCreated, SubjectID: &id, Label: invitation.Email}
-		if err := record.Add(ctx, tx, actor, activity); err != nil {
-			return invitation, err
-		}
 		invitation.CreatedAt = now // of the mail, for its limits
-		invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID)
+		invitation.Mailed, err = recordInvitation(ctx, tx, invitation, actor)
 		return invitation, err
 	})
 	return invitation, token, err
 }
 
-// Cancel deletes one of the account's pending invitations, returns it and records the activity. The
-// error may be [value.ErrInvitationNotFound] or [value.ErrNotOwner].
+// Cancel deletes one of the account's pending invitations, returns it and records the activity.
 func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (Invitation, error) {
 	return db.InTx(ctx, i.db, "cancel invitation", func(ctx context.Context, tx db.Tx) (invitation Invitation, err error) {
-		if err := tx.LockAccount(ctx, accountID); err != nil {
-			return invitation, err
-		}
-		if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
+		if err := lockOwned(ctx, tx, accountID, actor); err != nil {
 			return invitation, err
 		}
 		created := tx.NewSelect().Model((*record.Activity)(nil)).Column("id").
@@ -181,8 +159,7 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 }
 
 // Find returns the pending invitation with this token, of either link. The error may be
-// [value.ErrInvitationInvalid] or [value.ErrSignInDisabled]. If the row of an expired invitation is
-// still there, the error is [value.ErrInvitationExpired].
+// [value.ErrInvitationInvalid] or, if its row is still there, [value.ErrInvitationExpired].
 func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
 	invitation, err := i.findByToken(ctx, i.db, token)
 	return invitation, value.Failed("find invitation", err)
@@ -214,20 +191,19 @@ func (i *Invitations) findByToken(ctx context.Context, db bun.IDB, token string)
 // For further invitations no mail is sent, and the inviter passes the link on.
 const maxInvitationMails = 50
 
-// queueInvitation queues the mail of a new invitation to a locked account, unless a limit is
+// recordInvitation records a new invitation to a locked account, queues its mail, unless a limit is
 // reached, and reports whether it did.
-func queueInvitation(ctx context.Context, tx db.Tx, n Invitation, activityID uuid.UUID) (bool, error) {
-	if !tx.DB.Mails {
-		return false, nil
+func recordInvitation(ctx context.Context, tx db.Tx, n Invitation, actor record.Actor) (mailed bool, err error) {
+	activity := record.Activity{ID: record.NewActivityID(tx), AccountID: n.AccountID, Action: record.ActionInvitationCreated, SubjectID: &n.ID, Label: n.Email}
+	if err := record.Add(ctx, tx, actor, activity); err != nil || !tx.DB.Mails {
+		return false, err
 	}
 	sent, err := tx.NewSelect().Model((*record.RecentMail)(nil)).
 		Where("account_id = ? AND kind = ? AND at > ?", n.AccountID, record.ActionInvitationCreated, n.CreatedAt.Add(-record.RecentMailWindow)).Count(ctx)
 	if err != nil || sent >= maxInvitationMails {
 		return false, err
 	}
-	return record.QueueMails(ctx, tx, []record.Mail{{
-		Kind: record.ActionInvitationCreated, AccountID: &n.AccountID, ActivityID: &activityID, Recipient: n.Email,
-	}})
+	return record.QueueMails(ctx, tx, []record.Mail{{Kind: activity.Action, AccountID: &n.AccountID, ActivityID: &activity.ID, Recipient: n.Email}})
 }
 
 // CreateInvitationLink gives the invitation of a queued mail a second token, which replaces that of
@@ -239,21 +215,17 @@ func CreateInvitationLink(ctx context.Context, tx db.Tx, mail *record.Mail) (tok
 	var invitation Invitation
 	err = tx.NewUpdate().Model(&invitation).Set("mail_token_hash = ?", value.HashToken(token)).
 		Where("id = (?)", subject).Where("expires_at > ?", tx.Now()).Returning("role, expires_at").Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+	if err != nil {
+		return "", value.NoRows(err, nil)
 	}
 	mail.Role, mail.ExpiresAt = string(invitation.Role), invitation.ExpiresAt
-	return token, err
+	return token, nil
 }
 
 // Accept adds the person with the invitation's token to the account, with a password, deletes the
-// invitation, records the activity, and signs the new user in. Accept sets its own deadlines.
-//
-// If the password breaks a rule, the error is an [*value.InvalidError] for the field "password".
-// After too many wrong tokens from the client's network it is a [*value.SignInLimitError]. If a
-// user has the email it is [value.ErrEmailTaken], unless the token is that of the mail and the user
-// has never proved the email. Then that user gets another one; see [db.Tx.freeEmail]. Otherwise it
-// may be [value.ErrInvitationInvalid] or [value.ErrSignInDisabled].
+// invitation, records the activity, and signs the new user in. If a user has the email the error is
+// [value.ErrEmailTaken], unless the token is that of the mail and the user has never proved the
+// email; see freeEmail. Accept sets its own deadlines.
 func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (SignedIn, error) {
 	if i.passwords.off {
 		return SignedIn{}, value.ErrPasswordsOff
@@ -333,16 +305,14 @@ func (i *Invitations) join(ctx context.Context, tx db.Tx, token, passwordHash st
 		if err := freeEmail(ctx, tx, invitation.Email, uuid.Nil); err != nil {
 			return SignedIn{}, err
 		}
-		now := tx.Now()
-		joining.EmailProvenAt = &now
+		joining.EmailProvenAt = new(tx.Now())
 	}
 	user, err := insertUser(ctx, tx, joining)
 	if err != nil {
 		return SignedIn{}, err
 	}
 	actor := record.UserActor(user.ID, client.Address)
-	err = record.Add(ctx, tx, actor, user.activity(record.ActionInvitationAccepted))
-	if err != nil {
+	if err := record.Add(ctx, tx, actor, user.activity(record.ActionInvitationAccepted)); err != nil {
 		return SignedIn{}, err
 	}
 	return i.signIn.begin(ctx, tx, user, byInvitation, client)

@@ -47,8 +47,8 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
-// records the activity. The error may be [value.ErrPasskeyLimit], [value.ErrPasskeyTaken],
-// [value.ErrChallengeUsed] or [value.ErrOnlyByProvider].
+// records the activity. The error may be [value.ErrPasskeyLimit], [value.ErrPasskeyTaken] or
+// [value.ErrChallengeUsed].
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor record.Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = value.NewID(), session.UserID, c.db.Now()
 	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx db.Tx) error {
@@ -62,10 +62,7 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 			return err
 		}
 		count, err := tx.NewSelect().Model((*Passkey)(nil)).Where("user_id = ?", session.UserID).Count(ctx)
-		if err == nil && count >= value.MaxPasskeys {
-			err = value.ErrPasskeyLimit
-		}
-		if err != nil {
+		if err := value.RefusedIf(count >= value.MaxPasskeys, err, value.ErrPasskeyLimit); err != nil {
 			return err
 		}
 		result, err := tx.NewInsert().Model(&passkey).On("CONFLICT (credential_id) DO NOTHING").Exec(ctx)
@@ -119,16 +116,12 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Passkey, error) {
 	var passkey Passkey
 	err := c.db.NewSelect().Model(&passkey).Where("credential_id = ?", credentialID).Scan(ctx)
-	if err != nil {
-		return Passkey{}, value.Failed("find passkey", value.NoRows(err, value.ErrPasskeyNotFound))
-	}
-	return passkey, nil
+	return passkey, value.NotFound("find passkey", err, value.ErrPasskeyNotFound)
 }
 
 // WithPasskey signs in the user of a passkey that has just answered a challenge, and that has its
 // new signature counter and credential record. If the passkey was removed or its counter has not
-// grown, the error is [value.ErrPasskeyNotFound]. Otherwise it may be [value.ErrChallengeUsed],
-// [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
+// grown, the error is [value.ErrPasskeyNotFound]. It may also be [value.ErrChallengeUsed].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
 	return db.InTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		user, err := FindUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)

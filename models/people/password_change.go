@@ -16,10 +16,8 @@ import (
 // token is useless. ChangePassword sets its own deadlines.
 //
 // If the user has no password, the old password is ignored, and the error is
-// [value.ErrSignInTooOld] unless the sign-in is fresh. If the old password is wrong, the error is
-// [value.ErrWrongCredentials], or a [*value.SignInLimitError] after too many of this user. If the
-// new password breaks a rule, it is an [*value.InvalidError] for the field "password". If both are
-// wrong, the two errors are joined. It may also be [value.ErrOnlyByProvider].
+// [value.ErrSignInTooOld] unless the sign-in is fresh. If the old password is wrong and the new one
+// breaks a rule, the two errors are joined.
 func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor record.Actor) (token string, err error) {
 	if c.passwords.off {
 		return "", value.ErrPasswordsOff
@@ -64,8 +62,7 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 }
 
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
-// and records the activity. It is for operators. The error may be an [*value.InvalidError] for the
-// field "password" or [value.ErrUserNotFound].
+// and records the activity. It is for operators.
 func (c *Credentials) ResetPassword(ctx context.Context, email, password string) error {
 	if err := checkPassword(password, email); err != nil {
 		return err
@@ -97,12 +94,10 @@ func replacePassword(ctx context.Context, tx db.Tx, user *User, hash string, kee
 	if err != nil {
 		return value.NoRows(err, value.ErrUserNotFound)
 	}
-	err = record.Add(ctx, tx, actor, user.activity(action))
-	if err != nil {
+	if err := record.Add(ctx, tx, actor, user.activity(action)); err != nil {
 		return err
 	}
-	err = tx.DeleteOf(ctx, user.ID, tokenTables...)
-	if err != nil {
+	if err := tx.DeleteOf(ctx, user.ID, tokenTables...); err != nil {
 		return err
 	}
 	return endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)

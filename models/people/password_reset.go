@@ -22,9 +22,8 @@ const (
 
 // RequestPasswordReset queues a mail with a link that sets a new password. Because the user is
 // looked up when the mail is sent, the work is the same whether or not a user has this email.
-// Requests for the same email beyond the limit of wrong passwords are ignored. After too many
-// requests from this address, the error is a [*value.SignInLimitError]. It may also be an
-// [*value.InvalidError] for the field "email".
+// Requests for the same email beyond the limit of wrong passwords are ignored. Those from an
+// address beyond the limit are refused.
 func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, client Client) error {
 	if _, err := value.CleanEmail(email); err != nil {
 		return err
@@ -62,22 +61,15 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 func CreatePasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = lockUserWhere(ctx, tx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
-	if errors.Is(err, value.ErrWrongCredentials) {
-		return "", "", nil
-	}
 	if err != nil {
-		return "", "", err
+		return "", "", value.Except(err, value.ErrWrongCredentials)
 	}
 	user, err := FindUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
 	if err != nil || user.Disabled {
 		return "", "", err
 	}
-	err = checkOwnSignIn(ctx, tx.DB, tx, user.ID)
-	if errors.Is(err, value.ErrOnlyByProvider) {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", err
+	if err := checkOwnSignIn(ctx, tx.DB, tx, user.ID); err != nil {
+		return "", "", value.Except(err, value.ErrOnlyByProvider)
 	}
 	unused, err := tx.NewSelect().Table(passwordResetLinks.table).
 		Where("user_id = ? AND expires_at > ?", user.ID, tx.Now()).Count(ctx)
@@ -89,8 +81,7 @@ func CreatePasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (a
 	return user.Email, token, err
 }
 
-// PasswordResetUser returns the user of an unused link. The error may be
-// [value.ErrMailLinkInvalid], [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
+// PasswordResetUser returns the user of an unused link, or [value.ErrMailLinkInvalid].
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
 	user, err := passwordResetLinks.findUser(ctx, c.db, token, c.db.Now())
 	if err == nil {
@@ -101,9 +92,8 @@ func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User
 
 // UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
 // records the activity, notes that the email is proven, and returns the user as
-// [SignIn.VerifyPassword] does. The error may be an [*value.InvalidError] for the field "password"
-// or one of [Credentials.PasswordResetUser]; neither uses the link up. UsePasswordReset sets its
-// own deadlines.
+// [SignIn.VerifyPassword] does. An error does not use the link up. UsePasswordReset sets its own
+// deadlines.
 func (c *Credentials) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {
 	user, accountName, err := c.checkPasswordReset(ctx, token)
 	if err != nil {

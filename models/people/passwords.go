@@ -211,8 +211,5 @@ func (p *passwords) canSignIn() schema.QueryWithArgs {
 // checkSignIn returns [value.ErrOnlySignIn] unless the user can sign in without an operator.
 func (p *passwords) checkSignIn(ctx context.Context, db bun.IDB, userID uuid.UUID) error {
 	can, err := db.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).Where("?", p.canSignIn()).Exists(ctx)
-	if err == nil && !can {
-		return value.ErrOnlySignIn
-	}
-	return err
+	return value.RefusedIf(!can, err, value.ErrOnlySignIn)
 }

@@ -1,12 +1,17 @@
 // Package people has the accounts and their users: sessions, the ways to sign in, second factors,
 // invitations, and changes of passwords and emails.
+//
+// Comments name the errors that callers treat differently. Besides, every method may return an
+// [*value.InvalidError] about a field of its input, the error for what is not the account's,
+// [value.ErrNotOwner], [value.ErrEmailTaken], [value.ErrSignInDisabled] for a disabled user or
+// account, [value.ErrOnlyByProvider] for a user whose access the provider decides, and a
+// [*value.SignInLimitError] after too many guesses.
 package people
 
 import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"errors"
 
 	"github.com/google/uuid"
@@ -25,8 +30,7 @@ type People struct {
 
 // Add adds a user to an account, records the activity, and deletes a pending invitation of the user
 // to this account. A user without a password signs in with a link. Add is for operators, and the
-// email counts as proven; see [db.Tx.freeEmail]. The error may be an [*value.InvalidError] for the
-// field "email", "role" or "password", [value.ErrAccountNotFound] or [value.ErrEmailTaken].
+// email counts as proven; see freeEmail.
 func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor record.Actor) (User, error) {
 	email, err := value.CleanEmail(n.Email)
 	if err != nil {
@@ -93,8 +97,7 @@ func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
 }
 
 // SetDisabled disables or enables the user with this email and records the activity, unless nothing
-// changes. Disabling ends the user's sessions and links. The error may be [value.ErrUserNotFound]
-// or [value.ErrLastOwner]. SetDisabled is for operators.
+// changes. Disabling ends the user's sessions and links. It is for operators.
 func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
 	user, err := p.FindByEmail(ctx, email)
 	if err == nil {
@@ -119,8 +122,7 @@ func setUserDisabled(ctx context.Context, tx db.Tx, user User, disabled bool, ac
 }
 
 // Change changes the role of one of the account's users, and disables or enables the user. It
-// records an activity for each change and returns the user. The error may be that of
-// [People.SetRole], also [value.ErrLastOwner] for an owner who would be disabled.
+// records an activity for each change and returns the user. The error may be [value.ErrLastOwner].
 func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change UserChange, actor record.Actor) (User, error) {
 	return db.InTx(ctx, p.db, "change user", func(ctx context.Context, tx db.Tx) (User, error) {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
@@ -146,8 +148,7 @@ func (p *People) Change(ctx context.Context, accountID, id uuid.UUID, change Use
 
 // SetRole changes the role of one of the account's users, returns the user and records the
 // activity, unless nothing changes. If an owner becomes a member, the owner's invitations end. The
-// error may be an [*value.InvalidError] for the field "role", [value.ErrUserNotFound],
-// [value.ErrLastOwner], [value.ErrNotOwner] or [value.ErrRoleFromProvider].
+// error may be [value.ErrLastOwner] or [value.ErrRoleFromProvider].
 func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor record.Actor) (User, error) {
 	if err := checkRole(role); err != nil {
 		return User{}, err
@@ -187,7 +188,7 @@ func (p *People) setRole(ctx context.Context, tx db.Tx, user User, role Role, ac
 
 // Remove removes one of the account's users, ends the user's sessions, sign-in links and
 // invitations, and records the activity. The user's keys stay, and the email can be used again. The
-// error may be [value.ErrUserNotFound], [value.ErrLastOwner] or [value.ErrNotOwner].
+// error may be [value.ErrLastOwner].
 func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) error {
 	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx db.Tx) error {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
@@ -203,10 +204,7 @@ func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor reco
 func (p *People) RemovedFrom(ctx context.Context, id uuid.UUID) (account string, err error) {
 	err = p.db.NewSelect().Model((*User)(nil)).ColumnExpr("a.name").Join("JOIN accounts AS a ON a.id = u.account_id").
 		Where("u.id = ? AND u.removed_at IS NOT NULL", id).Scan(ctx, &account)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return account, value.Failed("find removed user", err)
+	return account, value.NotFound("find removed user", err, nil)
 }
 
 // RemoveIn removes a user in the transaction, which holds the locks of the account and the user.
@@ -232,13 +230,10 @@ func (p *People) RemoveIn(ctx context.Context, tx db.Tx, user User, actor record
 	return record.Add(ctx, tx, actor, user.activity(record.ActionUserRemoved))
 }
 
-// lockMember returns one of the account's users whom the actor may manage, or
-// [value.ErrUserNotFound] or [value.ErrNotOwner]. Two owners who remove each other take turns.
+// lockMember returns one of the account's users whom the actor may manage. Two owners who remove
+// each other take turns.
 func lockMember(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, actor record.Actor) (User, error) {
-	if err := tx.LockAccount(ctx, accountID); err != nil {
-		return User{}, err
-	}
-	if err := CheckOwner(ctx, tx, accountID, actor); err != nil {
+	if err := lockOwned(ctx, tx, accountID, actor); err != nil {
 		return User{}, err
 	}
 	return FindUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, id)
@@ -274,10 +269,7 @@ func (p *People) checkOwnerLeft(ctx context.Context, tx db.Tx, user User) error 
 		return err
 	}
 	left, err := others.Exists(ctx)
-	if err == nil && !left {
-		return value.ErrLastOwner
-	}
-	return err
+	return value.RefusedIf(!left, err, value.ErrLastOwner)
 }
 
 // checkRoleByHand returns [value.ErrRoleFromProvider] if the identity provider decides about the

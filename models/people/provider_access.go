@@ -29,8 +29,5 @@ func checkOwnSignIn(ctx context.Context, db *db.DB, conn bun.IDB, userID uuid.UU
 		return nil
 	}
 	decided, err := conn.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).Where("?", decidedByProvider(db)).Exists(ctx)
-	if err == nil && decided {
-		return value.ErrOnlyByProvider
-	}
-	return err
+	return value.RefusedIf(decided, err, value.ErrOnlyByProvider)
 }

@@ -23,20 +23,15 @@ const (
 	warningCodes = 10
 )
 
-// PendingUser returns the user of a pending sign-in. The error may be [value.ErrSignInNotPending]
-// or [value.ErrSignInDisabled].
+// PendingUser returns the user of a pending sign-in. The error may be [value.ErrSignInNotPending].
 func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
 	user, err := pendingSignIns.findUser(ctx, s.db, token, s.db.Now())
 	return user, value.Failed("find pending sign-in", err)
 }
 
 // Finish completes a pending sign-in: it checks a code of the authenticator app or a recovery code,
-// and starts a session.
-//
-// If the first step was too long ago or the pending sign-in was used, the error is
-// [value.ErrSignInNotPending]. After too many wrong codes for the user within a minute or a day, on
-// any instance, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrWrongCode],
-// [value.ErrSignInDisabled] or [value.ErrOnlyByProvider].
+// and starts a session. If the first step was too long ago or the pending sign-in was used, the
+// error is [value.ErrSignInNotPending]. It may also be [value.ErrWrongCode].
 func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) (SignedIn, error) {
 	user, err := s.PendingUser(ctx, token)
 	if err != nil {
@@ -99,11 +94,8 @@ func (s *SignIn) acceptCode(ctx context.Context, tx db.Tx, user User, code strin
 		return byRecoveryCode, left, record.Add(ctx, tx, record.UserActor(user.ID, client.Address), activity)
 	}
 	app, err := findEnabledTOTP(ctx, tx, user.ID)
-	if errors.Is(err, value.ErrTOTPOff) {
-		return "", nil, nil
-	}
 	if err != nil {
-		return "", nil, err
+		return "", nil, value.Except(err, value.ErrTOTPOff)
 	}
 	right, err := s.limitTOTP(ctx, tx, user, app, code, client)
 	if err != nil || !right {

@@ -29,8 +29,7 @@ type Sessions struct {
 //
 // It returns [value.ErrWrongCredentials] if the password has changed since it was verified, or if
 // the user or the account has been disabled. These changes end all sessions, and no later session
-// may start. It returns [value.ErrOnlyByProvider] for a user's own way to sign in if the provider
-// decides.
+// may start.
 func (s *Sessions) create(ctx context.Context, tx db.Tx, user User, method signInMethod, client Client) (token string, err error) {
 	token, now := value.NewToken(), tx.Now()
 	session := Session{
@@ -149,9 +148,8 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // fresh again. It returns a new token for the session, so that a stolen copy of the old token does
 // not become fresh.
 //
-// If the user has no password to use, the error is [value.ErrSignInTooOld]. After too many wrong
-// passwords of the user, it is a [*value.SignInLimitError]. Otherwise it may be
-// [value.ErrWrongCredentials] or [value.ErrSessionNotFound]. Reauthenticate sets its own deadlines.
+// If the user has no password to use, the error is [value.ErrSignInTooOld]. Reauthenticate sets its
+// own deadlines.
 func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor record.Actor) (token string, err error) {
 	if session.NoPassword {
 		return "", value.ErrSignInTooOld
@@ -175,16 +173,14 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 // recently used one.
 const maxSessions = 100
 
-// End signs a user out: it deletes the session and records the activity. If the session has already
-// ended, the error is [value.ErrSessionNotFound].
+// End signs a user out: it deletes the session and records the activity.
 func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor record.Actor) error {
 	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx db.Tx) error {
 		return deleteSession(ctx, tx, accountID, actor, record.ActionSignedOut, "id = ?", sessionID)
 	})
 }
 
-// Revoke ends one of a user's sessions from another session and records the activity. If the user
-// has no such session, the error is [value.ErrSessionNotFound].
+// Revoke ends one of a user's sessions from another session and records the activity.
 func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor record.Actor) error {
 	return s.db.InTx(ctx, "end session", func(ctx context.Context, tx db.Tx) error {
 		return deleteSession(ctx, tx, accountID, actor, record.ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
@@ -242,8 +238,7 @@ func endAllSessions(ctx context.Context, tx db.Tx, where string, args ...any) er
 	return tx.Delete(ctx, (*Invitation)(nil), "inviter_id IN (?)", users)
 }
 
-// Count returns the number of sessions that have not reached their absolute end, or
-// [value.ErrUnavailable].
+// Count returns the number of sessions that have not reached their absolute end.
 func (s *Sessions) Count(ctx context.Context) (int, error) {
 	count, err := s.db.NewSelect().Model((*Session)(nil)).Where("expires_at > ?", s.db.Now()).Count(ctx)
 	return int(count), value.Failed("count sessions", err)

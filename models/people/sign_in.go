@@ -63,8 +63,7 @@ type SignedIn struct {
 //
 // If the email or the password is wrong, the error is [value.ErrWrongCredentials]. Neither the
 // error nor the time it takes shows which. If both are right but the user or the account is
-// disabled, it is [value.ErrSignInDisabled]. After too many wrong passwords for this email or from
-// this address, on any instance, it is a [*value.SignInLimitError].
+// disabled, it is [value.ErrSignInDisabled].
 func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
 	if s.passwords.off {
 		return User{}, value.ErrPasswordsOff
@@ -90,8 +89,7 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 
 // Start starts a session for a user who has just entered or set the password, or a pending sign-in
 // if a second step is due. If the password has changed since it was verified, or the user
-// or the account has been disabled, the error is [value.ErrWrongCredentials]. It may also be
-// [value.ErrOnlyByProvider].
+// or the account has been disabled, the error is [value.ErrWrongCredentials].
 func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn, error) {
 	return db.InTx(ctx, s.db, "sign in", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		return s.begin(ctx, tx, user, byPassword, client)

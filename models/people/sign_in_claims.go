@@ -12,14 +12,12 @@ import (
 )
 
 // WithClaims signs in the user of an identity, whose provider decides about accounts and roles. If
-// the identity has no user and its email is verified, WithClaims adds one; see [db.Tx.freeEmail].
-// It gives the user the role of the claims, but the last owner stays an owner, which the activity
-// says.
+// the identity has no user and its email is verified, WithClaims adds one; see freeEmail. It gives
+// the user the role of the claims, but the last owner stays an owner, which the activity says.
 //
 // If the claims are missing or invalid, or name another account than the user's, nothing changes
 // and the error is [value.ErrNoAccess]. If another user has the email, it is
-// [value.ErrIdentityNotFound], unless trustEmail is set, as in [SignIn.WithIdentity]. It may also
-// be [value.ErrSignInDisabled].
+// [value.ErrIdentityNotFound], unless trustEmail is set, as in [SignIn.WithIdentity].
 func (s *SignIn) WithClaims(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
 	access := identity.Access
 	if access == nil || checkRole(access.Role) != nil {

@@ -27,8 +27,7 @@ type SignInLink struct {
 	ExpiresAt time.Time
 }
 
-// CreateLink records the activity and returns a link for one of the account's users. The error may
-// be [value.ErrUserNotFound] or [value.ErrSignInDisabled].
+// CreateLink records the activity and returns a link for one of the account's users.
 func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor record.Actor) (SignInLink, error) {
 	return db.InTx(ctx, s.db, "create sign-in link", func(ctx context.Context, tx db.Tx) (SignInLink, error) {
 		user, err := FindUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
@@ -41,9 +40,7 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 
 // CreateLinkFor is [SignIn.CreateLink] for the user with the email of n, whom it adds to the
 // account if nobody has this email, or only a user of another account who has never proved it; see
-// [db.Tx.freeEmail]. The role of a user who exists does not change. CreateLinkFor is for operators.
-// The error may be an [*value.InvalidError] for the field "email" or "role",
-// [value.ErrAccountNotFound], [value.ErrSignInDisabled], or [value.ErrEmailTaken].
+// freeEmail. The role of a user who exists does not change. CreateLinkFor is for operators.
 func (s *SignIn) CreateLinkFor(ctx context.Context, accountID uuid.UUID, n NewUser, actor record.Actor) (SignInLink, error) {
 	email, err := value.CleanEmail(n.Email)
 	if err != nil {
@@ -93,14 +90,13 @@ func (s *SignIn) createLink(ctx context.Context, tx db.Tx, user User, actor reco
 	return link, record.Add(ctx, tx, actor, user.activity(record.ActionLinkCreated))
 }
 
-// LinkUser returns the user of an unused link. The error may be [value.ErrLinkInvalid] or
-// [value.ErrSignInDisabled].
+// LinkUser returns the user of an unused link, or [value.ErrLinkInvalid].
 func (s *SignIn) LinkUser(ctx context.Context, token string) (User, error) {
 	user, err := signInLinks.findUser(ctx, s.db, token, s.db.Now())
 	return user, value.Failed("find sign-in link", err)
 }
 
-// UseLink signs in the user of a link and deletes the link, with the errors of [SignIn.LinkUser].
+// UseLink signs in the user of a link and deletes the link.
 func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (SignedIn, error) {
 	return db.InTx(ctx, s.db, "use sign-in link", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
 		user, err := signInLinks.findUser(ctx, tx, token, tx.Now())

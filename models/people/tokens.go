@@ -21,7 +21,7 @@ func (u userTokens) create(ctx context.Context, tx db.Tx, userID uuid.UUID, expi
 	return token, err
 }
 
-// findUser returns the user of a token. The error may be invalid or [value.ErrSignInDisabled].
+// findUser returns the user of a token. The error may be invalid.
 func (u userTokens) findUser(ctx context.Context, db bun.IDB, token string, now time.Time) (User, error) {
 	user, err := FindUser(ctx, db, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
 		bun.Ident(u.table), value.HashToken(token), now)

@@ -65,11 +65,8 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 
 // EnableTOTP turns two-step verification on for a session's user, who enters the first code of the
 // app. It ends the user's other sessions, records the activity, and returns the recovery codes,
-// which are stored as hashes only.
-//
-// If no secret waits for its first code or it is too old, the error is [value.ErrTOTPOff]. After
-// too many wrong codes, it is a [*value.SignInLimitError]. Otherwise it may be [value.ErrTOTPOn] or
-// [value.ErrWrongCode].
+// which are stored as hashes only. If no secret waits for its first code or it is too old, the
+// error is [value.ErrTOTPOff]. It may also be [value.ErrTOTPOn] or [value.ErrWrongCode].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor record.Actor) (recovery []string, err error) {
 	return db.InTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx db.Tx) ([]string, error) {
 		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {
@@ -94,8 +91,7 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 		if !right {
 			return nil, c.guesses.wrongCode(ctx, tx, session.UserID)
 		}
-		now := tx.Now()
-		app.EnabledAt = &now
+		app.EnabledAt = new(tx.Now())
 		if err := tx.Update(ctx, &app, "enabled_at"); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -15,6 +16,14 @@ import (
 func lockEnabledAccount(ctx context.Context, tx db.Tx, id uuid.UUID) error {
 	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
 	return lockOne(ctx, tx.DB.Locked(query, "SHARE"))
+}
+
+// lockOwned locks an account, or returns [value.ErrNotOwner] as [CheckOwner] does.
+func lockOwned(ctx context.Context, tx db.Tx, id uuid.UUID, actor record.Actor) error {
+	if err := tx.LockAccount(ctx, id); err != nil {
+		return err
+	}
+	return CheckOwner(ctx, tx, id, actor)
 }
 
 // lockUser locks one of the account's users, so that only one transaction at a time changes the

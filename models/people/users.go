@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,14 +40,12 @@ func insertUser(ctx context.Context, tx db.Tx, user User) (User, error) {
 }
 
 // addUser stores a new user whose email an operator or the identity provider has given, records the
-// activity, and deletes a pending invitation of the user to the account. The error may be
-// [value.ErrEmailTaken].
+// activity, and deletes a pending invitation of the user to the account.
 func addUser(ctx context.Context, tx db.Tx, user User, actor record.Actor) (User, error) {
 	if err := freeEmail(ctx, tx, user.Email, user.AccountID); err != nil {
 		return User{}, err
 	}
-	now := tx.Now()
-	user.EmailProvenAt = &now
+	user.EmailProvenAt = new(tx.Now())
 	user, err := insertUser(ctx, tx, user)
 	if err != nil {
 		return User{}, err
@@ -63,10 +60,7 @@ func addUser(ctx context.Context, tx db.Tx, user User, actor record.Actor) (User
 // checkEmailFree returns [value.ErrEmailTaken] if a user, other than except, has the email.
 func checkEmailFree(ctx context.Context, db bun.IDB, email string, except uuid.UUID) error {
 	taken, err := db.NewSelect().Model((*User)(nil)).Where("email_hash IN (?) AND id <> ?", bun.List(value.EmailHashes(email)), except).Exists(ctx)
-	if err == nil && taken {
-		return value.ErrEmailTaken
-	}
-	return err
+	return value.RefusedIf(taken, err, value.ErrEmailTaken)
 }
 
 // proveEmail notes that the user has used a link that was mailed to the email.
@@ -97,10 +91,7 @@ func CheckOwner(ctx context.Context, tx db.Tx, accountID uuid.UUID, actor record
 	}
 	owns, err := tx.NewSelect().Model((*User)(nil)).
 		Where("u.id = ? AND u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL", actor.ID, accountID, RoleOwner).Exists(ctx)
-	if err == nil && !owns {
-		return value.ErrNotOwner
-	}
-	return err
+	return value.RefusedIf(!owns, err, value.ErrNotOwner)
 }
 
 // Conditions on the user u: the user has an authenticator app, a passkey, or one of the two.
@@ -117,11 +108,8 @@ const (
 func freeEmail(ctx context.Context, tx db.Tx, email string, except uuid.UUID) error {
 	unproven := "u.email_hash = ? AND u.email_proven_at IS NULL AND u.account_id <> ?"
 	err := lockUserWhere(ctx, tx, unproven, value.StoredHash(email), except)
-	if errors.Is(err, value.ErrWrongCredentials) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return value.Except(err, value.ErrWrongCredentials)
 	}
 	user, err := FindUser(ctx, tx, unproven, value.StoredHash(email), except)
 	if err != nil {
@@ -133,7 +121,7 @@ func freeEmail(ctx context.Context, tx db.Tx, email string, except uuid.UUID) er
 
 // replaceEmail stores the new email of a user whose row is locked, ends the known browsers and the
 // links that were sent to an email of the user, and records the activity. If provenAt is nil,
-// nobody has proved the email. The error may be [value.ErrEmailTaken].
+// nobody has proved the email.
 func replaceEmail(ctx context.Context, tx db.Tx, userID uuid.UUID, email string, provenAt *time.Time, actor record.Actor) error {
 	user, err := FindUser(ctx, tx, "u.id = ?", userID)
 	if err != nil {

@@ -153,6 +153,22 @@ func NotFound(operation string, err, missing error) error {
 	return Failed(operation, err)
 }
 
+// Except returns err unless it is the expected one.
+func Except(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}
+
+// RefusedIf returns err or, if refused, the refusal.
+func RefusedIf(refused bool, err, refusal error) error {
+	if err == nil && refused {
+		return refusal
+	}
+	return err
+}
+
 // DisabledIfWrong returns [ErrSignInDisabled] in place of [ErrWrongCredentials], for users who have
 // not entered a password.
 func DisabledIfWrong(err error) error {
