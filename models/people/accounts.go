@@ -109,31 +109,22 @@ func (a *Accounts) Put(
 		return Account{}, false, err
 	}
 	err = a.db.InTx(ctx, "put account", func(ctx context.Context, tx db.Tx) error {
-		if created, err = insertAccount(ctx, tx, Account{ID: id, Name: name, CreatedAt: tx.Now()}, actor); err != nil {
-			return err
+		created, err = insertAccount(ctx, tx, Account{ID: id, Name: name, CreatedAt: tx.Now()}, actor)
+		if err == nil && !created {
+			err = renameAccount(ctx, tx, id, name, actor)
 		}
-		if !created {
-			if err := renameAccount(ctx, tx, id, name, actor); err != nil {
-				return err
-			}
+		if err == nil && disabled != nil {
+			err = setAccountDisabled(ctx, tx, id, *disabled, actor)
 		}
-		if disabled != nil {
-			if err := setAccountDisabled(ctx, tx, id, *disabled, actor); err != nil {
-				return err
-			}
+		if err == nil && limits != nil {
+			err = setAccountLimits(ctx, tx, id, *limits, actor)
 		}
-		if limits != nil {
-			if err := setAccountLimits(ctx, tx, id, *limits, actor); err != nil {
-				return err
-			}
+		if err == nil {
+			account, err = FindAccount(ctx, tx, id)
 		}
-		account, err = FindAccount(ctx, tx, id)
 		return err
 	})
-	if err != nil {
-		return Account{}, false, err
-	}
-	return account, created, nil
+	return account, created, err
 }
 
 // Rename renames an account and records the activity, unless it has the name.

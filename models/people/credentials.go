@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"encoding/base32"
+	"errors"
 	"strings"
 	"time"
 
@@ -67,9 +68,22 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 // factorTables have the factors of users besides the password.
 var factorTables = []string{"authenticators", "recovery_codes", "passkeys"}
 
-// authorize returns the user of a session if the session may change the password and the email: if
-// the password is right or, for a user without one to use, if the sign-in is fresh. In its
-// transaction, the caller must check that the user's hash is still the same.
+// authorizeChange returns the user of a session that may change the password or the email, unless
+// the new one is invalid. An error for the password is joined with that. In its transaction, the
+// caller must check that the user's hash is still the same.
+func (c *Credentials) authorizeChange(ctx context.Context, session Session, password string, invalid error, actor record.Actor) (User, error) {
+	user, err := c.authorize(ctx, session, password, actor)
+	switch {
+	case errors.Is(err, value.ErrWrongCredentials):
+		return User{}, errors.Join(err, invalid)
+	case err != nil:
+		return User{}, err
+	}
+	return user, invalid
+}
+
+// authorize returns the user of a session if the password is right or, for a user without one to
+// use, if the sign-in is fresh.
 func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor record.Actor) (User, error) {
 	if !session.NoPassword {
 		return c.passwords.verifyCurrent(ctx, session, password, actor)

@@ -39,15 +39,11 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 	if invalid == nil && bytes.Equal(value.HashEmail(email), value.HashEmail(session.Email)) {
 		invalid = &value.InvalidError{Field: "email", Message: "This is already your email."}
 	}
-	user, err := c.authorize(ctx, session, password, actor)
-	switch {
-	case errors.Is(err, value.ErrWrongCredentials):
-		return errors.Join(err, invalid)
-	case err != nil:
+	user, err := c.authorizeChange(ctx, session, password, invalid, actor)
+	if err != nil {
 		return err
-	case invalid != nil:
-		return invalid
-	case !session.NoPassword && checkPassword(password, email) != nil:
+	}
+	if !session.NoPassword && checkPassword(password, email) != nil {
 		return &value.InvalidError{Field: "email", Message: "Your password is too similar to this email. Change your password first."}
 	}
 	return c.db.InTx(ctx, "request a change of email", func(ctx context.Context, tx db.Tx) error {

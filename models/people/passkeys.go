@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -124,14 +123,9 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 // grown, the error is [value.ErrPasskeyNotFound]. It may also be [value.ErrChallengeUsed].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
 	return db.InTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx db.Tx) (SignedIn, error) {
-		user, err := FindUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
-		switch {
-		case errors.Is(err, value.ErrUserNotFound):
-			return SignedIn{}, value.ErrPasskeyNotFound
-		case err != nil:
+		user, err := findEnabled(ctx, tx, value.ErrPasskeyNotFound, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
+		if err != nil {
 			return SignedIn{}, err
-		case user.Disabled:
-			return SignedIn{}, value.ErrSignInDisabled
 		}
 		// The sign-in is first, because it locks the account and the user.
 		signedIn, err := s.begin(ctx, tx, user, byPasskey, client)

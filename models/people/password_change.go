@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -26,14 +25,9 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 		return "", value.ErrOnlyByProvider
 	}
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
-	user, err := c.authorize(ctx, session, oldPassword, actor)
-	switch {
-	case errors.Is(err, value.ErrWrongCredentials):
-		return "", errors.Join(err, invalid)
-	case err != nil:
+	user, err := c.authorizeChange(ctx, session, oldPassword, invalid, actor)
+	if err != nil {
 		return "", err
-	case invalid != nil:
-		return "", invalid
 	}
 	hash, err := c.passwords.hash(ctx, knownPlace(user.Email), newPassword)
 	if err != nil {

@@ -10,7 +10,6 @@ package people
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 
@@ -212,9 +211,7 @@ func (p *People) RemoveIn(ctx context.Context, tx db.Tx, user User, actor record
 	if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 		return err
 	}
-	noEmail := make([]byte, sha256.Size)
-	_, _ = rand.Read(noEmail) // never fails (crypto/rand)
-	now := tx.Now()
+	now, noEmail := tx.Now(), value.Random(sha256.Size)
 	_, err := tx.NewUpdate().Model((*User)(nil)).Set("removed_at = ?, disabled_at = COALESCE(disabled_at, ?)", now, now).
 		Set("email_hash = ?, password_hash = ?", noEmail, p.passwords.hasher.Absent()).Where("id = ?", user.ID).Exec(ctx)
 	if err != nil {

@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
@@ -23,17 +22,8 @@ func (u userTokens) create(ctx context.Context, tx db.Tx, userID uuid.UUID, expi
 
 // findUser returns the user of a token. The error may be invalid.
 func (u userTokens) findUser(ctx context.Context, db bun.IDB, token string, now time.Time) (User, error) {
-	user, err := FindUser(ctx, db, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
+	return findEnabled(ctx, db, u.invalid, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
 		bun.Ident(u.table), value.HashToken(token), now)
-	switch {
-	case errors.Is(err, value.ErrUserNotFound):
-		return User{}, u.invalid
-	case err != nil:
-		return User{}, err
-	case user.Disabled:
-		return User{}, value.ErrSignInDisabled
-	}
-	return user, nil
 }
 
 // use deletes a token. If it was used in the meantime, the error is invalid.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +22,21 @@ func FindUser(ctx context.Context, db bun.IDB, where string, args ...any) (User,
 		ColumnExpr("u.disabled_at IS NOT NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = u.account_id AND disabled_at IS NOT NULL) AS disabled").
 		Where(where, args...).Scan(ctx)
 	return user, value.NoRows(err, value.ErrUserNotFound)
+}
+
+// findEnabled is FindUser with another error if there is no such user, and with
+// [value.ErrSignInDisabled] for a disabled one.
+func findEnabled(ctx context.Context, db bun.IDB, missing error, where string, args ...any) (User, error) {
+	user, err := FindUser(ctx, db, where, args...)
+	switch {
+	case errors.Is(err, value.ErrUserNotFound):
+		return User{}, missing
+	case err != nil:
+		return User{}, err
+	case user.Disabled:
+		return User{}, value.ErrSignInDisabled
+	}
+	return user, nil
 }
 
 // SelectUsers selects users with their factors.
