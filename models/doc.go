@@ -10,8 +10,9 @@
 // take the account's id, except the few for operators.
 //
 // Each subject is a package, and uses only those before it in this list: value (errors, ids, texts,
-// limits), internal/db (transactions, clock, locks; the only one that knows the dialect), record
-// (what happened and what follows from it), people, calls, keys, agents, webhooks, outbox, erasure.
+// limits), internal/db (transactions, clock, locks; the only one that knows the dialect),
+// internal/throttle (limits of wrong passwords and codes), record (what happened and what follows
+// from it), people, calls, keys, agents, webhooks, outbox, erasure.
 // In each, singular files are what a thing is, and plural ones what is done with it.
 //
 // An exported method of a service opens a transaction. Functions that services share take the

@@ -17,6 +17,7 @@ import (
 
 	"portal/models/agents"
 	"portal/models/internal/db"
+	"portal/models/internal/throttle"
 	"portal/models/keys"
 	"portal/models/people"
 	"portal/models/record"
@@ -279,10 +280,10 @@ func (e *Erasures) deleteHashed(ctx context.Context, hashes [][]byte) error {
 		var subjects [][]byte
 		for _, hash := range batch {
 			for _, kind := range []string{"email", "right", "reset email"} {
-				subjects = append(subjects, people.SignInSubject(kind, string(hash)).Hash)
+				subjects = append(subjects, throttle.SubjectOf(kind, string(hash)).Hash)
 			}
 		}
-		if _, err := e.db.NewDelete().Model((*people.SignInFailure)(nil)).Where("subject IN (?)", bun.List(subjects)).Exec(ctx); err != nil {
+		if _, err := e.db.NewDelete().Model((*throttle.Failure)(nil)).Where("subject IN (?)", bun.List(subjects)).Exec(ctx); err != nil {
 			return err
 		}
 	}

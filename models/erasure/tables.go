@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portal/models/calls"
+	"portal/models/internal/throttle"
 	"portal/models/keys"
 	"portal/models/outbox"
 	"portal/models/people"
@@ -172,7 +173,7 @@ var Tables = []Table{
 	},
 	{
 		Name: "sign_in_failures", Key: "id", Rows: RowsOfBoth, Restored: "id", Current: "subject at",
-		purged: []string{"at < ?0"}, kept: people.SignInWindow,
+		purged: []string{"at < ?0"}, kept: throttle.Window,
 	},
 	{
 		Name: "pending_sign_ins", Key: "token_hash", Rows: NoRows, Gone: "token_hash user_id expires_at",

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/internal/throttle"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -268,15 +269,15 @@ func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, iden
 // findLimited is [Invitations.Find] with a limit on wrong tokens from one network, and with its own
 // deadlines.
 func (i *Invitations) findLimited(ctx context.Context, token string, client Client) (Invitation, error) {
-	subject := []Subject{SignInSubject("invitation", value.Network(client.Address))}
-	if err := i.guesses.check(ctx, i.db, subject); err != nil {
+	subject := []throttle.Subject{throttle.SubjectOf("invitation", value.Network(client.Address))}
+	if err := i.guesses.Check(ctx, i.db, subject); err != nil {
 		return Invitation{}, err
 	}
 	ctxDB, cancel := context.WithTimeout(ctx, i.db.Timeout)
 	defer cancel()
 	invitation, err := i.Find(ctxDB, token)
 	if errors.Is(err, value.ErrInvitationInvalid) {
-		if err := i.guesses.countWrong(ctx, subject, subject); err != nil {
+		if err := i.guesses.CountWrong(ctx, subject, subject); err != nil {
 			return Invitation{}, err
 		}
 	}

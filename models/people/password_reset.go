@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/internal/db"
+	"portal/models/internal/throttle"
 	"portal/models/record"
 	"portal/models/value"
 )
@@ -28,21 +29,21 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	if _, err := value.CleanEmail(email); err != nil {
 		return err
 	}
-	counted := []Subject{SignInSubject("reset email", string(value.HashEmail(email))), SignInSubject("reset address", value.Network(client.Address))}
+	counted := []throttle.Subject{throttle.SubjectOf("reset email", string(value.HashEmail(email))), throttle.SubjectOf("reset address", value.Network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx db.Tx) error {
-		if err := lockSubjects(ctx, tx, counted); err != nil {
+		if err := throttle.Lock(ctx, tx, counted); err != nil {
 			return err
 		}
-		if err := c.guesses.check(ctx, tx, byAddress); err != nil {
+		if err := c.guesses.Check(ctx, tx, byAddress); err != nil {
 			return err
 		}
-		err := c.guesses.check(ctx, tx, byEmail)
+		err := c.guesses.Check(ctx, tx, byEmail)
 		_, limited := errors.AsType[*value.SignInLimitError](err)
 		if err != nil && !limited {
 			return err
 		}
-		if err := c.guesses.insert(ctx, tx, counted); err != nil || limited {
+		if err := c.guesses.Count(ctx, tx, counted); err != nil || limited {
 			return err
 		}
 		hash := value.HashEmail(email)

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"portal/models/internal/db"
+	"portal/models/internal/throttle"
 	"portal/models/password"
 	"portal/models/record"
 	"portal/models/value"
@@ -31,8 +32,8 @@ type passwords struct {
 
 // guess says how a password is checked that may be wrong.
 type guess struct {
-	limited []Subject // the subjects whose wrong passwords limit it
-	counted []Subject // the subjects that a wrong password counts for
+	limited []throttle.Subject // the subjects whose wrong passwords limit it
+	counted []throttle.Subject // the subjects that a wrong password counts for
 	place   password.Place
 	actor   record.Actor  // of the activity that records a wrong password
 	action  record.Action // of that activity
@@ -53,9 +54,9 @@ func knownPlace(email string) password.Place {
 // this session or, as with a known browser, too many of the user. Those of strangers are fewer, so
 // they do not stop a signed-in user.
 func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor record.Actor) (User, error) {
-	email, inSession := emailSubject(session.Email), SignInSubject("session", session.ID.String())
+	email, inSession := throttle.EmailSubject(session.Email), throttle.SubjectOf("session", session.ID.String())
 	user, err := p.verify(ctx, session.Email, password, guess{
-		limited: []Subject{email.times(2), inSession}, counted: []Subject{email, inSession}, place: knownPlace(session.Email),
+		limited: []throttle.Subject{email.Times(2), inSession}, counted: []throttle.Subject{email, inSession}, place: knownPlace(session.Email),
 		actor: actor, action: record.ActionPasswordRefused,
 	})
 	if err == nil && user.ID != session.UserID { // another user got the email meanwhile
@@ -74,10 +75,10 @@ func (p *passwords) verify(ctx context.Context, email, password string, guess gu
 func (p *passwords) verifyInTurn(ctx context.Context, email, password string, guess guess) (User, error) {
 	// The limits are checked before the queue, so that neither a flood of guesses nor of right
 	// passwords fills it.
-	if err := p.guesses.checkRight(ctx, email); err != nil {
+	if err := p.guesses.CheckRight(ctx, email); err != nil {
 		return User{}, err
 	}
-	if err := p.guesses.check(ctx, p.db, guess.limited); err != nil {
+	if err := p.guesses.Check(ctx, p.db, guess.limited); err != nil {
 		return User{}, err
 	}
 	turn, err := p.wait(ctx, guess.place)
@@ -87,7 +88,7 @@ func (p *passwords) verifyInTurn(ctx context.Context, email, password string, gu
 	defer turn.Done()
 	// The limit is checked again after the queue, because earlier guesses have been counted
 	// since.
-	if err := p.guesses.check(ctx, p.db, guess.limited); err != nil {
+	if err := p.guesses.Check(ctx, p.db, guess.limited); err != nil {
 		return User{}, err
 	}
 	user, err := p.find(ctx, turn, email, password)
@@ -96,15 +97,15 @@ func (p *passwords) verifyInTurn(ctx context.Context, email, password string, gu
 		// Other instances may have reached the limit during the hashing. Then a right
 		// password is refused like a wrong one. Otherwise, each instance would allow one
 		// more guess.
-		if err := p.guesses.check(ctx, p.db, guess.limited); err != nil {
+		if err := p.guesses.Check(ctx, p.db, guess.limited); err != nil {
 			return User{}, err
 		}
-		if err := p.guesses.countRight(ctx, email); err != nil {
+		if err := p.guesses.CountRight(ctx, email); err != nil {
 			return User{}, err
 		}
 	case errors.Is(err, value.ErrWrongCredentials):
 		// The response must not say that a password is wrong unless the guess was counted.
-		if err := p.guesses.countWrong(ctx, guess.limited, guess.counted); err != nil {
+		if err := p.guesses.CountWrong(ctx, guess.limited, guess.counted); err != nil {
 			return User{}, err
 		}
 		if user.ID != uuid.Nil {

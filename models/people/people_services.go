@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portal/models/internal/db"
+	"portal/models/internal/throttle"
 	"portal/models/password"
 	"portal/models/secret"
 )
@@ -36,10 +37,7 @@ type Options struct {
 
 // New returns the services. Their writes in the background run in the group.
 func New(db *db.DB, background *sync.WaitGroup, o Options) *Services {
-	if o.SignInLimit == 0 {
-		o.SignInLimit = defaultSignInLimit
-	}
-	guesses := &guesses{db: db, limit: o.SignInLimit, background: background}
+	guesses := &guesses{Limiter: throttle.New(db, o.SignInLimit), db: db, background: background}
 	passwords := &passwords{db: db, hasher: o.Hasher, guesses: guesses, off: o.PasswordsOff}
 	s := &Services{guesses: guesses, passwords: passwords}
 	s.Accounts = &Accounts{db: db, passwords: passwords}

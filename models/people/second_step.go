@@ -39,7 +39,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 	}
 	var left *int
 	token, err = db.InTx(ctx, s.db, "finish sign-in", func(ctx context.Context, tx db.Tx) (string, error) {
-		if err := s.guesses.lockCodes(ctx, tx, user.ID); err != nil {
+		if err := s.guesses.LockCodes(ctx, tx, user.ID); err != nil {
 			return "", err
 		}
 		if err := lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
@@ -58,7 +58,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 			return "", err
 		}
 		if method == "" {
-			return "", s.guesses.wrongCode(ctx, tx, user.ID)
+			return "", s.guesses.WrongCode(ctx, tx, user.ID)
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.

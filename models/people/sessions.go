@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/internal/db"
+	"portal/models/internal/throttle"
 	"portal/models/password"
 	"portal/models/record"
 	"portal/models/value"
@@ -69,7 +70,7 @@ func (s *Sessions) create(ctx context.Context, tx db.Tx, user User, method signI
 	}
 	_, err = record.QueueMails(ctx, tx, []record.Mail{{
 		Kind: activity.Action, AccountID: &user.AccountID, ActivityID: &activity.ID, Recipient: user.Email,
-		DeviceHash: SignInSubject("client", value.Network(client.Address)+"\x00"+session.UserAgent).Hash,
+		DeviceHash: throttle.SubjectOf("client", value.Network(client.Address)+"\x00"+session.UserAgent).Hash,
 	}})
 	return token, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/internal/db"
+	"portal/models/internal/throttle"
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
@@ -72,15 +73,15 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 	if err != nil {
 		return User{}, err
 	}
-	ofEmail := emailSubject(email)
-	subjects := []Subject{ofEmail, SignInSubject("address", value.Network(client.Address))}
+	ofEmail := throttle.EmailSubject(email)
+	subjects := []throttle.Subject{ofEmail, throttle.SubjectOf("address", value.Network(client.Address))}
 	guess := guess{
 		limited: subjects, counted: subjects, place: strangerPlace(client),
 		actor: record.VisitorActor(client.Address), action: record.ActionSignInFailed,
 	}
 	if known {
-		device := SignInSubject("device", client.Device.ID.String())
-		guess.limited = []Subject{ofEmail.times(2), device}
+		device := throttle.SubjectOf("device", client.Device.ID.String())
+		guess.limited = []throttle.Subject{ofEmail.Times(2), device}
 		guess.counted = append(guess.counted, device)
 		guess.place = knownPlace(email)
 	}

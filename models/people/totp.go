@@ -69,7 +69,7 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 // error is [value.ErrTOTPOff]. It may also be [value.ErrTOTPOn] or [value.ErrWrongCode].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor record.Actor) (recovery []string, err error) {
 	return db.InTx(ctx, c.db, "enable two-step verification", func(ctx context.Context, tx db.Tx) ([]string, error) {
-		if err := c.guesses.lockCodes(ctx, tx, session.UserID); err != nil {
+		if err := c.guesses.LockCodes(ctx, tx, session.UserID); err != nil {
 			return nil, err
 		}
 		if err := lockUser(ctx, tx, session.AccountID, session.UserID); err != nil {
@@ -89,7 +89,7 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 			return nil, err
 		}
 		if !right {
-			return nil, c.guesses.wrongCode(ctx, tx, session.UserID)
+			return nil, c.guesses.WrongCode(ctx, tx, session.UserID)
 		}
 		app.EnabledAt = new(tx.Now())
 		if err := tx.Update(ctx, &app, "enabled_at"); err != nil {
