@@ -279,16 +279,21 @@ type KeyRotation struct {
 
 // APIKeyConfirmation shows how much a key is used before it is revoked.
 type APIKeyConfirmation struct {
-	KeyID    uuid.UUID
+	KeyUse
+
+	KeyID   uuid.UUID
+	Checked *Moment          // when the key was last found active, after an unanswered revocation
+	Calls   *calls.OpenCalls // nil without a voice server
+	Note    string           // of the key
+
+	Reason, ReasonProblem string // as submitted, and its error
+}
+
+// KeyUse is how much a key is used.
+type KeyUse struct {
 	LastUsed *Moment // nil if never used
 	Requests Count   // in the last 24 hours
 	InUse    bool    // used within the last 7 days
-	Checked  *Moment // when the key was last found active, after an unanswered revocation
-
-	Calls *calls.OpenCalls // nil without a voice server
-	Note  string           // of the key
-
-	Reason, ReasonProblem string // as submitted, and its error
 }
 
 // SelectedRevocation asks whether to revoke several keys.
@@ -316,7 +321,7 @@ func (r SelectedRevocation) Calls() (sum Count) {
 type SelectedKey struct {
 	keys.Key
 
-	Use   APIKeyConfirmation
+	Use   KeyUse
 	Calls Count // open ones
 }
 

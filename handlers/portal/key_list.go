@@ -250,7 +250,11 @@ func (p *keyPages) rename(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	row, err := p.views.readRow(c, key)
+	usage, err := p.keyUsage.OfKey(c.Request.Context(), key.AccountID, chartDays, key.ID)
+	if err != nil {
+		return err
+	}
+	row, err := p.views.readRow(c, usage)
 	if err != nil {
 		return err
 	}
@@ -265,10 +269,5 @@ func (p *keyPages) askName(c *gin.Context, key keys.Key, status int, rename temp
 	if p.views.ended(key) {
 		return p.views.showRevoked(c, key, true)
 	}
-	row, err := p.views.readRow(c, key)
-	if err != nil {
-		return err
-	}
-	row.Rename = &rename
-	return p.views.replyWith(c, status, row)
+	return p.views.ask(c, status, templates.APIKeyRow{Key: key, Rename: &rename})
 }

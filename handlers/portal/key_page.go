@@ -1,13 +1,10 @@
 package portal
 
 import (
-	"strings"
-
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"portal/models/agents"
-	"portal/models/calls"
 	"portal/models/keys"
 	"portal/models/people"
 	"portal/templates"
@@ -25,27 +22,28 @@ type keyPages struct {
 	keyUsage     *keys.Usage
 	workload     *keys.Workload
 	agents       *agents.Agents
-	calls        *calls.Calls
 	people       *people.People
 }
 
 // show shows the page of a key, which may be revoked, or to HTMX its row. Cancel in a row leads to
-// the latter.
+// the latter, with no other period than that of a row.
 func (p *keyPages) show(c *gin.Context) error {
-	key, err := p.views.find(c)
+	view, err := p.usage.view(c, "", idOf(c))
 	if err != nil {
 		return err
 	}
-	if key, err = p.views.durable(c, key); err != nil {
+	usage := view.usages[0]
+	if usage.Key, err = p.views.durable(c, usage.Key); err != nil {
 		return err
 	}
-	page := func() (templates.Page, error) { return p.keyPage(c, key) }
-	if p.views.ended(key) {
-		return p.reply(c, reply{notice: revokedNotice(key, true), fragment: templates.APIKeyRevoked{ID: key.ID}, page: page, event: keysChanged})
-	}
-	row, err := p.views.readRow(c, key)
+	row, err := p.views.readRow(c, usage)
 	if err != nil {
 		return err
+	}
+	view.path = keyPath(row.Key)
+	page := func() (templates.Page, error) { return p.keyPage(c, row, view) }
+	if p.views.ended(row.Key) {
+		return p.reply(c, reply{notice: revokedNotice(row.Key, true), fragment: templates.APIKeyRevoked{ID: row.ID}, page: page, event: keysChanged})
 	}
 	row.MenuFocused = c.Query(paramFocus) == focusMenu
 	row.Focused = !row.MenuFocused
@@ -53,22 +51,15 @@ func (p *keyPages) show(c *gin.Context) error {
 }
 
 // keyPage returns what a key can do and how it is used.
-func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage, err error) {
-	ctx, now := c.Request.Context(), p.now()
-	view, err := p.usage.view(c, keyPath(key), key.ID)
-	if err != nil {
-		return page, err
-	}
+func (p *keyPages) keyPage(c *gin.Context, row templates.APIKeyRow, view usageView) (page templates.KeyPage, err error) {
+	ctx, now, key := c.Request.Context(), p.now(), row.Key
 	page = templates.KeyPage{
 		Key: key, UsageChoice: view.chosen(key.ID), Support: p.support, All: view.address(usagePath, view.period, uuid.Nil, ""),
 		Chart:   templates.NewUsageChart(view.usages[0], view.span, now),
-		Expired: key.Expired(now), Ended: optionalMoment(key.EndedAt(now), now), Expires: templates.NewKeyExpires(key.ExpiresAt, now),
-		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now),
+		Expired: key.Expired(now), Ended: optionalMoment(key.EndedAt(now), now), Expires: row.Expires,
+		LastUsed: row.LastUsed, Created: row.Created, Rotation: row.Rotation, CallLimits: row.CallLimits,
 	}
 	if page.Creator, err = p.keys.Creator(ctx, key.AccountID, key.ID); err != nil {
-		return page, err
-	}
-	if page.Rotation, err = p.views.rotation(c, key); err != nil {
 		return page, err
 	}
 	if err := p.addReach(c, &page); err != nil {
@@ -89,23 +80,19 @@ func (p *keyPages) keyPage(c *gin.Context, key keys.Key) (page templates.KeyPage
 	return page, err
 }
 
-// addReach adds the agents, the networks and the limits of a key.
+// addReach adds the agents and the networks of a key, and who can use one without a secret.
 func (p *keyPages) addReach(c *gin.Context, page *templates.KeyPage) error {
-	key := page.Key
-	reach, err := p.restrictions.formOf(c, key)
-	if err != nil {
-		return err
+	for _, network := range page.Key.Networks {
+		page.Networks = append(page.Networks, networkText(network))
 	}
-	page.Agents = reach.Chosen()
-	page.Networks = strings.Fields(reach.Networks)
-	if key.IsWorkload() && key.Trust != nil {
-		page.Trust = p.trust.formOf("", *key.Trust).Sentence
+	if page.IsWorkload() && page.Key.Trust != nil {
+		page.Trust = p.trust.formOf("", *page.Key.Trust).Sentence
 	}
-	if !p.calls.Enabled() || key.Limits.IsZero() {
+	if !page.Restricted() {
 		return nil
 	}
-	used, err := p.calls.Used(c.Request.Context(), key.AccountID, key.ID)
-	page.CallLimits = templates.UsedLimits(used, key.Limits)
+	reach, err := p.restrictions.formOf(c, page.Key)
+	page.Agents = reach.Chosen()
 	return err
 }
 

@@ -25,63 +25,43 @@ type revocationPages struct {
 	calls    *calls.Calls
 }
 
-// newRevocation shows the confirmation of a revocation in the row of the key.
-func (p *revocationPages) newRevocation(c *gin.Context) error { return p.ask(c, false) }
+// newRevocation shows the question before a revocation.
+func (p *revocationPages) newRevocation(c *gin.Context) error {
+	return p.ask(c, templates.APIKeyConfirmation{})
+}
 
 // showOutcome shows whether a key was revoked, after a revocation that timed out.
-func (p *revocationPages) showOutcome(c *gin.Context) error { return p.ask(c, true) }
+func (p *revocationPages) showOutcome(c *gin.Context) error {
+	now := p.now()
+	return p.ask(c, templates.APIKeyConfirmation{Checked: optionalMoment(&now, now)})
+}
 
-// ask shows the confirmation of a revocation, or that the key was already revoked. If the
-// parameter unknown is set, the outcome of an earlier revocation is unknown.
-func (p *revocationPages) ask(c *gin.Context, unknown bool) error {
-	key, err := p.views.find(c)
+// ask shows the question, after a refused reason again, or that the key was already revoked.
+func (p *revocationPages) ask(c *gin.Context, question templates.APIKeyConfirmation) error {
+	key, err := p.keyUsage.OfKey(c.Request.Context(), sessionFrom(c).AccountID, lastDay, idOf(c))
 	if err != nil {
 		return err
 	}
-	if key, err = p.views.durable(c, key); err != nil {
+	if key.Key, err = p.views.durable(c, key.Key); err != nil {
 		return p.replyUnconfirmed(c, err)
 	}
-	if p.views.ended(key) {
-		return p.views.showRevoked(c, key, !unknown)
+	status := http.StatusOK
+	switch {
+	case question.ReasonProblem != "":
+		status = http.StatusUnprocessableEntity
+	case p.views.ended(key.Key):
+		return p.views.showRevoked(c, key.Key, question.Checked == nil)
 	}
-	confirmation, err := p.confirmation(c, key)
-	if err != nil {
+	if err := p.addUse(c, &question, key); err != nil {
 		return err
 	}
-	if unknown {
-		now := p.now()
-		confirmation.Checked = optionalMoment(&now, now)
-	}
-	return p.showConfirmation(c, http.StatusOK, key, confirmation)
-}
-
-func (p *revocationPages) showConfirmation(c *gin.Context, status int, key keys.Key, confirmation templates.APIKeyConfirmation) error {
-	row, err := p.views.readRow(c, key)
-	if err != nil {
-		return err
-	}
-	row.Confirmation = &confirmation
-	return p.views.replyWith(c, status, row)
-}
-
-// refuseReason shows the confirmation again with the error of the reason.
-func (p *revocationPages) refuseReason(c *gin.Context, message string) error {
-	key, err := p.views.find(c)
-	if err != nil {
-		return err
-	}
-	confirmation, err := p.confirmation(c, key)
-	if err != nil {
-		return err
-	}
-	confirmation.ReasonProblem = message
-	return p.showConfirmation(c, http.StatusUnprocessableEntity, key, confirmation)
+	return p.views.ask(c, status, templates.APIKeyRow{Key: key.Key, Confirmation: &question})
 }
 
 func (p *revocationPages) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
-		return p.refuseReason(c, invalid.Message)
+		return p.ask(c, templates.APIKeyConfirmation{ReasonProblem: invalid.Message})
 	}
 	if err != nil {
 		return p.replyUnconfirmed(c, err)
@@ -120,28 +100,18 @@ func (p *revocationPages) replyUnconfirmed(c *gin.Context, err error) error {
 	})
 }
 
-// confirmation returns the usage and the open calls of key and the submitted reason, which the
-// confirmation of its revocation shows.
-func (p *revocationPages) confirmation(c *gin.Context, key keys.Key) (templates.APIKeyConfirmation, error) {
-	recent, err := p.keyUsage.Of(c.Request.Context(), key.AccountID, lastDay, key.ID)
-	if err != nil {
-		return templates.APIKeyConfirmation{}, err
-	}
-	calls, err := p.calls.Open(c.Request.Context(), key.AccountID, key.ID)
-	if err != nil {
-		return templates.APIKeyConfirmation{}, err
-	}
-	usage := recent[key.ID]
-	usage.Key = key
-	confirmation := useOf(usage, p.now())
-	confirmation.KeyID, confirmation.Reason, confirmation.Calls, confirmation.Note = key.ID, c.PostForm("reason"), calls, key.Note
-	return confirmation, nil
+// addUse adds to the question about a key what its revocation would break, and the submitted reason.
+func (p *revocationPages) addUse(c *gin.Context, question *templates.APIKeyConfirmation, key keys.KeyUsage) (err error) {
+	question.KeyUse, question.KeyID = useOf(key, p.now()), key.ID
+	question.Reason, question.Note = c.PostForm("reason"), key.Note
+	question.Calls, err = p.calls.Open(c.Request.Context(), key.AccountID, key.ID)
+	return err
 }
 
 // useOf returns how much a key was used in the last 24 hours.
-func useOf(key keys.KeyUsage, now time.Time) templates.APIKeyConfirmation {
+func useOf(key keys.KeyUsage, now time.Time) templates.KeyUse {
 	requests, _ := key.Total()
-	return templates.APIKeyConfirmation{
+	return templates.KeyUse{
 		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*value.Day,
 	}

@@ -143,14 +143,12 @@ func (p *rotationPages) askRevocation(c *gin.Context, status int, reasonProblem 
 	if page.Progress == nil {
 		return p.redirect(c, rotationOf(c, old.ID))
 	}
-	confirmation, err := p.revocations.confirmation(c, old)
-	if err != nil {
+	question := templates.APIKeyConfirmation{ReasonProblem: reasonProblem}
+	if err := p.revocations.addUse(c, &question, keys.KeyUsage{Key: old}); err != nil {
 		return err
 	}
-	// The same count as elsewhere on the page.
-	confirmation.Requests = page.Progress.Old.Requests
-	confirmation.ReasonProblem = reasonProblem
-	page.Progress.Confirmation = &confirmation
+	question.Requests = page.Progress.Old.Requests // as elsewhere on the page
+	page.Progress.Confirmation = &question
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 

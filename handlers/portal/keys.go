@@ -21,9 +21,8 @@ import (
 type keyViews struct {
 	*site
 
-	keys     *keys.Keys
-	keyUsage *keys.Usage
-	calls    *calls.Calls
+	keys  *keys.Keys
+	calls *calls.Calls
 	// Its secret scanning reports leaked keys.
 	leaksReported bool
 }
@@ -92,17 +91,13 @@ func (v *keyViews) row(key keys.KeyUsage, rotation *templates.KeyRotation) templ
 	}
 }
 
-// readRow reads the usage and the rotation of a key.
-func (v *keyViews) readRow(c *gin.Context, key keys.Key) (templates.APIKeyRow, error) {
-	usage, err := v.keyUsage.Of(c.Request.Context(), key.AccountID, chartDays, key.ID)
+// readRow reads the rotation of a key and how much of its limits calls use.
+func (v *keyViews) readRow(c *gin.Context, key keys.KeyUsage) (templates.APIKeyRow, error) {
+	rotation, err := v.rotation(c, key.Key)
 	if err != nil {
 		return templates.APIKeyRow{}, err
 	}
-	rotation, err := v.rotation(c, key)
-	if err != nil {
-		return templates.APIKeyRow{}, err
-	}
-	row := v.row(usage[key.ID], rotation)
+	row := v.row(key, rotation)
 	return row, v.addCallLimits(c, key.AccountID, &row)
 }
 
@@ -233,8 +228,12 @@ func exampleAgentOf(key keys.Key, first string) string {
 	return key.Agents[0].String()
 }
 
-// replyWith replies with a row that asks something, or with a page of the question alone.
-func (v *keyViews) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
+// ask replies with a row that asks something, or with a page of the question alone. Neither shows
+// how the key is used.
+func (v *keyViews) ask(c *gin.Context, status int, row templates.APIKeyRow) error {
+	now := v.now()
+	row.Created, row.ShortDate = templates.NewMoment(row.CreatedAt, now), templates.ShortDate(row.CreatedAt, now)
+	row.LastUsed = optionalMoment(row.LastUsedAt, now)
 	if wantsBack(c) {
 		row.Back = backToKey
 	}

@@ -92,7 +92,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	docs.branding, s.brand = brandAssets(d.Brand)
 	docs.documentation = sync.OnceValues(func() (documentation, error) { return docs.newDocumentation(openAPI, changelog) })
 	usage := usagePages{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
-	views := keyViews{site: s, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls, leaksReported: d.GitHubKeysURL != ""}
+	views := keyViews{site: s, keys: store.Keys, calls: store.Calls, leaksReported: d.GitHubKeysURL != ""}
 	revocations := revocationPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, calls: store.Calls}
 	restrictions := restrictionsPages{site: s, views: views, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents, calls: store.Calls}
 	trust := trustPages{site: s, views: views, keys: store.Keys, workload: store.Workload}
@@ -101,7 +101,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		site: s,
 		keys: keyPages{
 			site: s, views: views, restrictions: restrictions, trust: trust, usage: usage,
-			keys: store.Keys, keyUsage: store.Usage, workload: store.Workload, agents: store.Agents, calls: store.Calls, people: store.People,
+			keys: store.Keys, keyUsage: store.Usage, workload: store.Workload, agents: store.Agents, people: store.People,
 		},
 		revocations:  revocations,
 		rotations:    rotationPages{site: s, views: views, revocations: revocations, keys: store.Keys, keyUsage: store.Usage, agents: store.Agents},

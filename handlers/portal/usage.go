@@ -67,16 +67,9 @@ func (p *usagePages) view(c *gin.Context, path string, key uuid.UUID) (view usag
 		view.usages, err = p.keyUsage.OfAccount(ctx, account, view.span)
 		return view, err
 	}
-	found, err := p.keyUsage.Of(ctx, account, view.span, key)
-	if err != nil {
-		return view, err
-	}
-	usage, ok := found[key]
-	if !ok {
-		return view, value.ErrKeyNotFound
-	}
+	usage, err := p.keyUsage.OfKey(ctx, account, view.span, key)
 	view.usages = []keys.KeyUsage{usage}
-	return view, nil
+	return view, err
 }
 
 // address returns the URL at path of a period, a key, which may be zero, and an order of the table,

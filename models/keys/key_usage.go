@@ -114,6 +114,17 @@ func (u *Usage) Of(ctx context.Context, accountID uuid.UUID, span UsageSpan, key
 	return byID, err
 }
 
+// OfKey returns the usage of one of the account's keys, active or revoked, or
+// [value.ErrKeyNotFound].
+func (u *Usage) OfKey(ctx context.Context, accountID uuid.UUID, span UsageSpan, keyID uuid.UUID) (KeyUsage, error) {
+	found, err := u.Of(ctx, accountID, span, keyID)
+	key, ok := found[keyID]
+	if err == nil && !ok {
+		err = value.ErrKeyNotFound
+	}
+	return key, err
+}
+
 // MaxUsageKeys is the maximum number of keys that [Usage.OfAccount] returns.
 const MaxUsageKeys = 1000
 
