@@ -191,11 +191,10 @@ const workloadsFile = "workload_identity.html"
 func NewDocumentation(d Documentation) (pages []DocumentationPage) {
 	d.Events = eventLists()
 	for _, page := range tableOfContents {
-		workloads := page.file == workloadsFile
-		if workloads && len(d.Workloads) == 0 || page.book == SectionOperate && !d.Operated {
+		switch {
+		case page.book == SectionOperate && !d.Operated, page.file == workloadsFile && len(d.Workloads) == 0:
 			continue
-		}
-		if workloads {
+		case page.file == workloadsFile:
 			page.Sections = slices.Clone(page.Sections)
 			for _, guide := range d.Workloads {
 				page.Sections = append(page.Sections, GuideSection{guide.ID(), guide.Name})

@@ -64,7 +64,7 @@ func loadRow(r, base rounds, first ...string) []string {
 // target adds a row to the table of targets: the measured figure must be ≤, ≥ or = the bound.
 func (b *bench) target(figure string, measured float64, compare string, bound float64) {
 	outcome := "not met"
-	if measured == bound || compare == "≤" && measured < bound || compare == "≥" && measured > bound {
+	if map[string]bool{"≤": measured <= bound, "≥": measured >= bound, "=": measured == bound}[compare] {
 		outcome = "met"
 	}
 	b.targets = append(b.targets, []string{figure, compare + " " + number(bound), number(measured), outcome})

@@ -128,14 +128,9 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 		defer stopFigures()
 	}
 	registry := newRegistry(store, sender, webhookSender, figures, connections, t.err)
-	site, err := handlers.New(handlers.Deps{
-		Store: store, Logger: logger, Registry: registry, Tracer: tracer, Stopping: ctx.Done(),
-		BaseURL: baseURL, TrustedProxies: s.trustedProxies,
-		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
-		Name: s.name, Brand: s.brand, Notice: s.notice, SupportURL: s.supportURL, SecurityContact: s.securityContact,
-		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
-		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, OperatorTokenPrevious: s.operatorTokenPrevious, GitHubKeysURL: s.gitHubKeysURL,
-	})
+	deps := s.deps(store, keyring, baseURL)
+	deps.Logger, deps.Registry, deps.Tracer, deps.Stopping = logger, registry, tracer, ctx.Done()
+	site, err := handlers.New(deps)
 	if err != nil {
 		return err
 	}
@@ -149,6 +144,17 @@ func serve(ctx context.Context, s settings, t terminal, logger *slog.Logger) (er
 		servers = append(servers, newServer("metrics", metricsListener, metricsHandler(registry, site), logger))
 	}
 	return serveUntilDone(ctx, servers, logger)
+}
+
+// deps returns what the settings say about the handlers.
+func (s settings) deps(store *models.Store, keyring secret.Keyring, baseURL *url.URL) handlers.Deps {
+	return handlers.Deps{
+		Store: store, BaseURL: baseURL, TrustedProxies: s.trustedProxies,
+		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
+		Name: s.name, Brand: s.brand, Notice: s.notice, SupportURL: s.supportURL, SecurityContact: s.securityContact,
+		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
+		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, OperatorTokenPrevious: s.operatorTokenPrevious, GitHubKeysURL: s.gitHubKeysURL,
+	}
 }
 
 // doubts returns a sentence for each setting that is valid but may be unintended.
@@ -165,7 +171,8 @@ func (s settings) doubts() []string {
 		all = append(all, fmt.Sprintf("the limit of open files, %d, is low and bounds the connections to %d; raise it with ulimit -n or LimitNOFILE",
 			files, limit))
 	}
-	if s.baseURL != nil && s.baseURL.Scheme == "http" && s.baseURL.Hostname() != "localhost" && !isLoopback(s.baseURL) {
+	plain := s.baseURL != nil && s.baseURL.Scheme == "http"
+	if plain && s.baseURL.Hostname() != "localhost" && !isLoopback(s.baseURL) {
 		all = append(all, "PORTAL_BASE_URL is plain http: anyone on the network between can read passwords, sessions and API keys; use https with a proxy in front")
 	}
 	if s.sessionIdle > s.sessionMax {

@@ -424,7 +424,8 @@ func combine(s *settings, values map[string]string, found *problems) {
 	if s.metricsAddr == s.addr && s.addr != "" && !strings.HasSuffix(s.addr, ":0") {
 		found.add("PORTAL_METRICS_ADDR", "must not be the same as PORTAL_ADDR; choose another port")
 	}
-	if s.passwordsOff && s.provider == nil && s.operatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
+	otherSignIn := s.provider != nil || s.operatorToken != "" || pages.OffersPasskeys(s.publicURL(&net.TCPAddr{}))
+	if s.passwordsOff && !otherSignIn {
 		found.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, "+
 			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL with a host name")
 	}

@@ -151,7 +151,8 @@ func readSpanReceiver() (*spanReceiver, []string) {
 		name, value, assigned := strings.Cut(field, "=")
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
-		if !assigned || err != nil || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+		valid := assigned && err == nil && httpguts.ValidHeaderFieldName(name)
+		if !valid || !httpguts.ValidHeaderFieldValue(value) {
 			found.add(all+"HEADERS", "invalid headers; write name=value pairs with commas, and %%2C for a comma in a value")
 			break
 		}

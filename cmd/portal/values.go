@@ -116,7 +116,8 @@ var (
 // a character of a password that is not percent-encoded has cut them short.
 func serverURL(value, forbidden string, schemes ...string) *url.URL {
 	u, err := url.Parse(value)
-	if err != nil || !slices.Contains(schemes, u.Scheme) || !isHost(u) || strings.ContainsAny(value, "@"+forbidden) {
+	valid := err == nil && slices.Contains(schemes, u.Scheme) && isHost(u)
+	if !valid || strings.ContainsAny(value, "@"+forbidden) {
 		return nil
 	}
 	return u

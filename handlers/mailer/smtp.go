@@ -63,7 +63,8 @@ const (
 // the start. No error contains the URL.
 func ParseServer(value string) (Server, error) {
 	u, err := url.Parse(value)
-	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
+	valid := err == nil && defaultPorts[u.Scheme] != "" && u.Hostname() != ""
+	if !valid || strings.TrimPrefix(u.Path, "/") != "" || u.Fragment != "" {
 		return Server{}, errors.New("invalid SMTP URL; use smtp://user:password@mail.example.com:587 " +
 			"or smtps://user:password@mail.example.com, with special characters percent-encoded, such as in the password " +
 			"@ as %40, / as %2F and % as %25")

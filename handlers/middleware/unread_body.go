@@ -73,7 +73,8 @@ func (w *unreadResponse) WriteHeader(status int) {
 
 // arrived reads the rest of the body, and reports whether the body is complete.
 func (w *unreadResponse) arrived() bool {
-	if w.body.err == nil && w.request.ContentLength > 0 && w.request.ContentLength <= maxArrival && w.request.Header.Get("Expect") == "" {
+	short := 0 < w.request.ContentLength && w.request.ContentLength <= maxArrival
+	if short && w.body.err == nil && w.request.Header.Get("Expect") == "" {
 		if err := http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Now().Add(arrivalTime)); err != nil {
 			return false
 		}

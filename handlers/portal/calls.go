@@ -162,26 +162,26 @@ func (p *callPages) rows(c *gin.Context, confirming uuid.UUID) (page templates.C
 	if len(list) == callsPerPage {
 		page.Older = view.address(callsPath, list[len(list)-1].Place())
 	}
-	now := p.now()
-	for i := range list {
-		row := templates.CallRow{
-			Call: list[i], Started: templates.NewMoment(list[i].StartedAt, now), Ended: optionalMoment(list[i].EndedAt, now),
-			Seconds: list[i].Seconds(now), Confirming: list[i].ID == confirming && list[i].Open(),
+	now, asked := p.now(), false
+	row := func(call calls.Call) templates.CallRow {
+		asked = asked || call.ID == confirming
+		return templates.CallRow{
+			Call: call, Started: templates.NewMoment(call.StartedAt, now), Ended: optionalMoment(call.EndedAt, now),
+			Seconds: call.Seconds(now), Confirming: call.ID == confirming && call.Open(),
 		}
+	}
+	for i := range list {
 		if list[i].Open() && confirming == uuid.Nil {
 			page.Refresh = view.address(callsRefreshPath, view.After)
 		}
-		page.Calls = append(page.Calls, row)
+		page.Calls = append(page.Calls, row(list[i]))
 	}
-	if confirming != uuid.Nil && !slices.ContainsFunc(page.Calls, func(row templates.CallRow) bool { return row.ID == confirming }) {
+	if confirming != uuid.Nil && !asked { // it is on another page
 		call, err := p.calls.Find(ctx, account, confirming)
 		if err != nil {
 			return page, err
 		}
-		page.Calls = slices.Insert(page.Calls, 0, templates.CallRow{
-			Call: call, Started: templates.NewMoment(call.StartedAt, now), Ended: optionalMoment(call.EndedAt, now),
-			Seconds: call.Seconds(now), Confirming: call.Open(),
-		})
+		page.Calls = slices.Insert(page.Calls, 0, row(call))
 	}
 	owner, err := p.accounts.Find(ctx, account)
 	if err != nil {

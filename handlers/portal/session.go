@@ -161,8 +161,14 @@ const maxDestination = 1024
 // host in it.
 func (s *site) destination(next string) string {
 	address, err := url.Parse(next)
-	if err != nil || len(next) > maxDestination || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
-		strings.Contains(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
+	if err != nil || len(next) > maxDestination || strings.Contains(next, "\\") {
+		return homePath
+	}
+	local := url.URL{
+		Path: path.Clean("/" + address.Path), RawQuery: address.RawQuery, ForceQuery: address.ForceQuery,
+		Fragment: address.Fragment, RawFragment: address.RawFragment,
+	}
+	if *address != local {
 		return homePath
 	}
 	for _, pattern := range s.pages {
