@@ -156,9 +156,11 @@ func TestMailsReportChanges(t *testing.T) {
 			if mail.Subject != want.subject+" – Voice Portal" || !strings.Contains(mail.Text, want.text) {
 				t.Errorf("mail %d: %q\n%s\nwant %q with %q", i, mail.Subject, mail.Text, want.subject, want.text)
 			}
-			if mail.From != "portal@example.com" || mail.Header.Get("From") != `"Voice Portal" <portal@example.com>` ||
-				mail.To[0] != "ada@example.com" || mail.Hello != "portal.example.com" || mail.Header.Get("Auto-Submitted") != "auto-generated" {
-				t.Errorf("the envelope is %s to %s, the header %v", mail.From, mail.To, mail.Header)
+			if mail.From != "portal@example.com" || mail.To[0] != "ada@example.com" || mail.Hello != "portal.example.com" {
+				t.Errorf("the envelope is %s to %s, from %s", mail.From, mail.To, mail.Hello)
+			}
+			if mail.Header.Get("From") != `"Voice Portal" <portal@example.com>` || mail.Header.Get("Auto-Submitted") != "auto-generated" {
+				t.Errorf("the header is %v", mail.Header)
 			}
 			if strings.Contains(mail.Raw, secret) || strings.Contains(mail.HTML, "<1>") || strings.Contains(mail.HTML, "<Ltd>") {
 				t.Errorf("it has the key, or a name that is not escaped:\n%s", mail.Raw)

@@ -176,9 +176,14 @@ func TestUntrustedForwardersAreReportedOnce(t *testing.T) {
 	}
 	request("192.0.2.7:1234", "198.51.100.1")
 	request("192.0.2.8:1234", "198.51.100.1")
-	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"level":"WARN"`) ||
-		!strings.Contains(text, "PORTAL_TRUSTED_PROXIES") || !strings.Contains(text, `"peer":"192.0.2.7"`) || strings.Contains(text, "198.51") {
+	text := log.String()
+	if strings.Count(text, "\n") != 1 || strings.Contains(text, "198.51") {
 		t.Errorf("logged %s", text)
+	}
+	for _, part := range []string{`"level":"WARN"`, "PORTAL_TRUSTED_PROXIES", `"peer":"192.0.2.7"`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("logged without %s: %s", part, text)
+		}
 	}
 }
 

@@ -59,7 +59,8 @@ func (e element) all(role, name string) []element {
 			continue
 		}
 		named := candidate.name(e)
-		if name == "" || named == name || (role == "alert" || role == "status") && strings.Contains(named, name) {
+		inPart := role == "alert" || role == "status"
+		if named == name || (inPart || name == "") && strings.Contains(named, name) {
 			found = append(found, candidate)
 		}
 	}
