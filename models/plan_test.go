@@ -313,7 +313,7 @@ func (f *fixture) use(t *testing.T, s *models.Store, c customer) (invited people
 		errOf(s.Keys.Find(ctx, c.ID, key.ID)),
 		errOf(s.Keys.FindAsOperator(ctx, key.ID)),
 		errOf(s.Keys.FindBySecret(ctx, secret)),
-		errOf(s.Leaks.Report(ctx, []keys.LeakedText{keys.NewLeakedText(leaked, "")}, record.LeakGitHub, "")),
+		errOf(s.Leaks.Revoke(ctx, []keys.LeakedText{keys.NewLeakedText(leaked, "")}, record.LeakGitHub, "")),
 		errOf(s.Keys.Rename(ctx, c.ID, key.ID, "renamed", c.Actor)),
 		errOf(s.Keys.All(ctx, c.ID, page)),
 		errOf(s.Keys.All(ctx, c.ID, value.Page{Limit: 10, After: key.ID})),

@@ -67,7 +67,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, "", actor)))
 	_, leaked := f.Generate(t, c, form("leaked"), actor)
 	s["leaked key"] = leaked[4:34]
-	must(t, errOf(f.Leaks.Report(ctx, []keys.LeakedText{
+	must(t, errOf(f.Leaks.Revoke(ctx, []keys.LeakedText{
 		keys.NewLeakedText(leaked, "https://example.com/?key="+leaked), keys.NewLeakedText(s["password"], ""),
 	}, record.LeakGitHub, "")))
 	_, _ = f.API.Authenticate(ctx, secret, keys.Source{})

@@ -81,7 +81,7 @@ func (cs *customers) accessPrincipal(c *gin.Context, token string, from keys.Sou
 	if err != nil {
 		return keys.Principal{}, accessProblem(err)
 	}
-	caller, err := cs.api.AuthenticateAccess(c.Request.Context(), claims, from)
+	caller, err := cs.api.AuthenticateAccessToken(c.Request.Context(), claims, from)
 	return caller, accessProblem(err)
 }
 

@@ -206,11 +206,11 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 	if err != nil {
 		return exchangeBody{}, err
 	}
-	subject := e.subject(c, key, claims)
-	if err := e.limitKey(c, key, subject); err != nil {
+	presented := e.presented(c, key, claims)
+	if err := e.limitKey(c, key, presented); err != nil {
 		return exchangeBody{}, err
 	}
-	reason, err := query(e.site, c, 0, func(ctx context.Context) (string, error) { return e.api.Exchange(ctx, key, subject) })
+	reason, err := query(e.site, c, 0, func(ctx context.Context) (string, error) { return e.api.Exchange(ctx, key, presented) })
 	if err != nil {
 		return exchangeBody{}, err
 	}
@@ -223,11 +223,11 @@ func (e *exchanges) create(c *gin.Context) (exchangeBody, error) {
 
 // limitKey counts an exchange for the key. Because others may have old tokens of the workload, and
 // tokens of the issuer that the rule of the key does not accept, those count apart.
-func (e *exchanges) limitKey(c *gin.Context, key keys.Key, subject keys.Subject) error {
-	if subject.Check(key.TrustPins) != "" {
+func (e *exchanges) limitKey(c *gin.Context, key keys.Key, presented keys.WorkloadToken) error {
+	if presented.Check(key.TrustPins) != "" {
 		return e.ofKeyRefused.limit(c, key.ID)
 	}
-	used, err := query(e.site, c, 0, func(ctx context.Context) (bool, error) { return e.api.UsedBefore(ctx, key, subject) })
+	used, err := query(e.site, c, 0, func(ctx context.Context) (bool, error) { return e.api.UsedBefore(ctx, key, presented) })
 	switch {
 	case err != nil:
 		return err
@@ -287,10 +287,10 @@ func (e *exchanges) verify(c *gin.Context, key keys.Key, token *workload.Token) 
 	return claims, nil
 }
 
-// subject returns a token for [keys.API.Exchange].
-func (e *exchanges) subject(c *gin.Context, key keys.Key, claims workload.Claims) keys.Subject {
+// presented returns a token for [keys.API.Exchange].
+func (e *exchanges) presented(c *gin.Context, key keys.Key, claims workload.Claims) keys.WorkloadToken {
 	client := middleware.ClientOf(c)
-	subject := keys.Subject{
+	presented := keys.WorkloadToken{
 		ExpiresAt: claims.ExpiresAt(), Pins: claims.Pins(*key.Trust), Address: client.String(),
 		Check: func(pins map[string]string) string {
 			if !key.AllowsAddress(client.Address) {
@@ -300,9 +300,9 @@ func (e *exchanges) subject(c *gin.Context, key keys.Key, claims workload.Claims
 		},
 	}
 	if key.Trust.SingleUse() {
-		subject.Issuer, subject.ID = key.Trust.Issuer, claims.ID()
+		presented.Issuer, presented.ID = key.Trust.Issuer, claims.ID()
 	}
-	return subject
+	return presented
 }
 
 // readExchange returns the key and the token of a request.

@@ -55,7 +55,7 @@ func (w *widgetTokens) introspect(c *gin.Context, caller keys.Principal) error {
 
 // introspectAccess is introspect for an access token of the caller's account.
 func (w *widgetTokens) introspectAccess(ctx context.Context, c *gin.Context, claims widget.AccessClaims) error {
-	err := w.api.CheckAccess(ctx, claims)
+	err := w.api.CheckAccessToken(ctx, claims)
 	if _, inactive := tokenProblem(err); inactive || errors.Is(err, value.ErrTrustChanged) {
 		return send(c, http.StatusOK, introspectionBody{}, nil)
 	}

@@ -94,7 +94,7 @@ func leakContext(c *gin.Context) (context.Context, context.CancelFunc) {
 func (l *leakReports) report(
 	ctx context.Context, texts []keys.LeakedText, from record.LeakReporter, address string,
 ) ([]keys.LeakOutcome, error) {
-	outcomes, err := l.leaks.Report(ctx, texts, from, address)
+	outcomes, err := l.leaks.Revoke(ctx, texts, from, address)
 	for _, outcome := range outcomes {
 		l.counts.WithLabelValues(string(from), string(outcome)).Inc()
 	}

@@ -219,7 +219,7 @@ func TestMailListsLeakedKeys(t *testing.T) {
 				texts = append(texts, keys.NewLeakedText(secret, "https://git.example.com/site/.env"))
 				sent++ // the mail about the new key
 			}
-			modelstest.Must(t, errOf(s.Leaks.Report(t.Context(), texts, record.LeakGitHub, "")))
+			modelstest.Must(t, errOf(s.Leaks.Revoke(t.Context(), texts, record.LeakGitHub, "")))
 			server.Await(sent)
 			s.clock.Advance(6 * time.Minute)
 			sent++

@@ -106,7 +106,7 @@ func TestTrustRule(t *testing.T) {
 		key := c.keys()[0]
 		path := "/api-keys/" + key.ID.String() + "/trust"
 		reason := ""
-		subject := keys.Subject{
+		subject := keys.WorkloadToken{
 			Address: "203.0.113.9", Pins: map[string]string{"repository_id": "74"}, ExpiresAt: time.Now().Add(time.Hour),
 			Check: func(map[string]string) string { return reason },
 		}
@@ -122,7 +122,7 @@ func TestTrustRule(t *testing.T) {
 			t.Errorf("the table says %q", table)
 		}
 		access := widget.AccessClaims{AccountID: key.AccountID, KeyID: key.ID, Rule: *key.TrustVersion}
-		modelstest.Value(c.store.API.AuthenticateAccess(t.Context(), access, keys.Source{}))(t)
+		modelstest.Value(c.store.API.AuthenticateAccessToken(t.Context(), access, keys.Source{}))(t)
 		if file := c.get("/usage/export?key=" + key.ID.String()).is(http.StatusOK).body; !strings.Contains(file, `","production","","1","0"`) {
 			t.Errorf("the file of its usage is %s", file)
 		}

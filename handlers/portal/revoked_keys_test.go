@@ -62,7 +62,7 @@ func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 		t.Helper()
 		_, secret := c.newKey("production", uuid.Nil)
 		texts := []keys.LeakedText{keys.NewLeakedText(secret, url)}
-		modelstest.Value(s.store.Leaks.Report(t.Context(), texts, source, address))(t)
+		modelstest.Value(s.store.Leaks.Revoke(t.Context(), texts, source, address))(t)
 	}
 	const address = "https://github.com/acme/site/blob/main/.env"
 	report(record.LeakGitHub, address, "")
@@ -126,7 +126,7 @@ func TestLeakedKeyIsNoticedUntilTheReaderDismissesIt(t *testing.T) {
 			}
 			report := func(label string) {
 				t.Helper()
-				modelstest.Value(s.store.Leaks.Report(t.Context(), []keys.LeakedText{keys.NewLeakedText(secrets[label], "")}, record.LeakGitHub, ""))(t)
+				modelstest.Value(s.store.Leaks.Revoke(t.Context(), []keys.LeakedText{keys.NewLeakedText(secrets[label], "")}, record.LeakGitHub, ""))(t)
 			}
 			c.get("/api-keys").none("group", "Leaked keys")
 			report("Website")

@@ -144,7 +144,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		session := modelstest.Value(d.SignIn.Start(t.Context(), user, people.Client{}))(t).Token
 		d.revoke(t, revokedID)
 		report := []keys.LeakedText{keys.NewLeakedText(leaked, "https://example.com/.env")}
-		modelstest.Value(d.Leaks.Report(t.Context(), report, record.LeakGitHub, ""))(t)
+		modelstest.Value(d.Leaks.Revoke(t.Context(), report, record.LeakGitHub, ""))(t)
 		must(t, d.Credentials.ResetPassword(t.Context(), d.email, "another horse battery"))
 
 		d.restore(t, file, backup.KeepUnrevokedKeys, 2)
@@ -550,7 +550,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				}
 				for name, version := range map[string]uuid.UUID{"backup": *before.TrustVersion, "current": *after.TrustVersion} {
 					claims := widget.AccessClaims{AccountID: d.account.ID, KeyID: key.ID, Rule: version}
-					if _, err := d.API.AuthenticateAccess(t.Context(), claims, keys.Source{}); !errors.Is(err, value.ErrTrustChanged) {
+					if _, err := d.API.AuthenticateAccessToken(t.Context(), claims, keys.Source{}); !errors.Is(err, value.ErrTrustChanged) {
 						t.Errorf("an access token of the %s rule: %v", name, err)
 					}
 				}
@@ -561,7 +561,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		pins := map[string]string{"repository_id": "1"}
 		exchange := func(t *testing.T) string {
 			key := modelstest.Value(d.API.WorkloadKey(t.Context(), id))(t)
-			return modelstest.Value(d.API.Exchange(t.Context(), key, keys.Subject{
+			return modelstest.Value(d.API.Exchange(t.Context(), key, keys.WorkloadToken{
 				Issuer: key.Trust.Issuer, ID: "job 1", ExpiresAt: time.Now().Add(time.Hour), Pins: pins,
 				Check: func(map[string]string) string { return "" },
 			}))(t)

@@ -291,12 +291,12 @@ func (p *endPass) endAll(ctx context.Context, ends []callEnd) error {
 		})
 	}
 	err := group.Wait()
-	return errors.Join(err, p.recordEnds(context.WithoutCancel(ctx), disconnected, empty, unseen))
+	return errors.Join(err, p.saveEnds(context.WithoutCancel(ctx), disconnected, empty, unseen))
 }
 
-// recordEnds records that calls have ended: those with visitors whom the portal has disconnected,
+// saveEnds saves that calls have ended: those with visitors whom the portal has disconnected,
 // those without, and those that no list has seen.
-func (p *endPass) recordEnds(ctx context.Context, disconnected, empty []uuid.UUID, unseen []Call) error {
+func (p *endPass) saveEnds(ctx context.Context, disconnected, empty []uuid.UUID, unseen []Call) error {
 	for _, ids := range [][]uuid.UUID{disconnected, empty} {
 		slices.SortFunc(ids, value.CompareIDs)
 	}
@@ -366,30 +366,31 @@ func (c *Calls) recordEnded(ctx context.Context) error {
 			continue
 		}
 		done[group.subject()] = true
-		if err := c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx db.Tx) error { return recordEndedOf(ctx, tx, group) }); err != nil {
+		if err := c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx db.Tx) error { return group.record(ctx, tx) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func recordEndedOf(ctx context.Context, tx db.Tx, group endedGroup) error {
-	subject := group.subject()
-	if err := tx.LockAccountsTable(ctx, group.AccountID); err != nil {
+// record counts the calls of the group in an activity.
+func (g endedGroup) record(ctx context.Context, tx db.Tx) error {
+	subject := g.subject()
+	if err := tx.LockAccountsTable(ctx, g.AccountID); err != nil {
 		return err
 	}
 	about := func() *bun.SelectQuery {
-		return tx.NewSelect().Model((*record.Activity)(nil)).Where("account_id = ? AND subject_id = ?", group.AccountID, subject)
+		return tx.NewSelect().Model((*record.Activity)(nil)).Where("account_id = ? AND subject_id = ?", g.AccountID, subject)
 	}
 	recent, err := about().Where("action = ? AND at > ?", record.ActionCallsEnded, tx.Now().Add(-endedCallsInterval)).Exists(ctx)
 	if err != nil || recent {
 		return err
 	}
-	query := tx.NewUpdate().Model((*Call)(nil)).Set("unrecorded = false").Where("unrecorded AND account_id = ?", group.AccountID)
+	query := tx.NewUpdate().Model((*Call)(nil)).Set("unrecorded = false").Where("unrecorded AND account_id = ?", g.AccountID)
 	switch subject {
-	case group.KeyID:
+	case g.KeyID:
 		query = query.Where("api_key_id = ? AND end_reason IN (?)", subject, bun.List([]EndReason{EndKeyRevoked, EndKeyExpired, EndKeyRestricted}))
-	case group.AgentID:
+	case g.AgentID:
 		query = query.Where("agent_id = ? AND end_reason IN (?)", subject, bun.List([]EndReason{EndAgentRemoved, EndAgentPaused}))
 	default:
 		query = query.Where("end_reason = ?", EndAccountDisabled)
@@ -399,7 +400,7 @@ func recordEndedOf(ctx context.Context, tx db.Tx, group endedGroup) error {
 		return err
 	}
 	var cause record.Activity
-	if group.EndReason != EndKeyExpired {
+	if g.EndReason != EndKeyExpired {
 		err = about().Model(&cause).Column("label", "actor_kind", "actor_id", "address").Where("action IN (?)", bun.List(record.EndingActions)).
 			OrderExpr("id DESC").Limit(1).Scan(ctx)
 	}
@@ -415,6 +416,6 @@ func recordEndedOf(ctx context.Context, tx db.Tx, group endedGroup) error {
 		return err
 	}
 	return record.Add(ctx, tx, actor, record.Activity{
-		AccountID: group.AccountID, Action: record.ActionCallsEnded, SubjectID: &subject, Label: cause.Label, Count: ended,
+		AccountID: g.AccountID, Action: record.ActionCallsEnded, SubjectID: &subject, Label: cause.Label, Count: ended,
 	})
 }

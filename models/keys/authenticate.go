@@ -28,40 +28,40 @@ type Principal struct {
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
 
-	epoch  authn.Epoch         // the epoch at which the key was active
-	limits *authn.Restrictions // of the key; nil: none
-	waited time.Duration
-	usedAt time.Time // when the request was counted; zero for one with a widget token
+	epoch        authn.Epoch         // the epoch at which the key was active
+	restrictions *authn.Restrictions // of the key; nil: none
+	waited       time.Duration
+	usedAt       time.Time // when the request was counted; zero for one with a widget token
 }
 
 // ExpiresAt returns when the key expires; zero: never.
 func (p Principal) ExpiresAt() time.Time {
-	if p.limits == nil {
+	if p.restrictions == nil {
 		return time.Time{}
 	}
-	return p.limits.ExpiresAt
+	return p.restrictions.ExpiresAt
 }
 
 // AllowsAddress reports whether the key is accepted from a client's address. If the address is
 // unknown, it is the zero address, which is in no network.
 func (p Principal) AllowsAddress(address netip.Addr) bool {
-	if p.limits == nil || p.limits.Networks == nil {
+	if p.restrictions == nil || p.restrictions.Networks == nil {
 		return true
 	}
-	return value.Contains(p.limits.Networks, address)
+	return value.Contains(p.restrictions.Networks, address)
 }
 
 // Allows reports whether the key has this access.
 func (p Principal) Allows(access Access) bool {
-	return (access == AccessReports) == (p.limits != nil && p.limits.Reports)
+	return (access == AccessReports) == (p.restrictions != nil && p.restrictions.Reports)
 }
 
 // AllowedAgents returns the agents that the key reaches; nil: all of the account.
 func (p Principal) AllowedAgents() []uuid.UUID {
-	if p.limits == nil {
+	if p.restrictions == nil {
 		return nil
 	}
-	return p.limits.Agents
+	return p.restrictions.Agents
 }
 
 // Waited returns how long authentication took, which the rest of the request subtracts from
@@ -104,7 +104,7 @@ func (a *API) count(found authn.Key, caller Principal, from Source, refused erro
 	at := a.db.Now()
 	if refused != nil {
 		a.usage.Count(found.AccountID, found.ID, from, at, 0, 1)
-		return Principal{AccountID: found.AccountID, KeyID: found.ID, limits: found.Restrictions}, refused
+		return Principal{AccountID: found.AccountID, KeyID: found.ID, restrictions: found.Restrictions}, refused
 	}
 	caller.usedAt = at
 	a.usage.Count(found.AccountID, found.ID, from, at, 1, 0)
@@ -113,7 +113,7 @@ func (a *API) count(found authn.Key, caller Principal, from Source, refused erro
 
 func newPrincipal(key authn.Key, epoch authn.Epoch, started time.Time) Principal {
 	return Principal{
-		AccountID: key.AccountID, KeyID: key.ID, epoch: epoch, limits: key.Restrictions, waited: time.Since(started),
+		AccountID: key.AccountID, KeyID: key.ID, epoch: epoch, restrictions: key.Restrictions, waited: time.Since(started),
 	}
 }
 
@@ -137,26 +137,26 @@ func (a *API) CountRefusal(p Principal) {
 	a.usage.Count(p.AccountID, p.KeyID, Source{}, p.usedAt, -1, 1)
 }
 
-// AuthenticateAccess is [API.Authenticate] for the access token, with these verified claims, of a
+// AuthenticateAccessToken is [API.Authenticate] for the access token, with these verified claims, of a
 // key without a secret. It also returns [value.ErrTrustChanged] if the key's trust rule was saved
 // since the token was issued.
-func (a *API) AuthenticateAccess(ctx context.Context, claims widget.AccessClaims, from Source) (Principal, error) {
-	found, caller, err := a.lookUpAccess(ctx, claims)
+func (a *API) AuthenticateAccessToken(ctx context.Context, claims widget.AccessClaims, from Source) (Principal, error) {
+	found, caller, err := a.lookUpAccessToken(ctx, claims)
 	if found.ID == uuid.Nil {
 		return Principal{}, err
 	}
 	return a.count(found, caller, from, err)
 }
 
-// CheckAccess returns the error of [API.AuthenticateAccess] without counting a use of the key.
-func (a *API) CheckAccess(ctx context.Context, claims widget.AccessClaims) error {
-	_, _, err := a.lookUpAccess(ctx, claims)
+// CheckAccessToken returns the error of [API.AuthenticateAccessToken] without counting a use of the key.
+func (a *API) CheckAccessToken(ctx context.Context, claims widget.AccessClaims) error {
+	_, _, err := a.lookUpAccessToken(ctx, claims)
 	return err
 }
 
-// lookUpAccess returns the key of an access token, zero if it is unknown or the database does not
+// lookUpAccessToken returns the key of an access token, zero if it is unknown or the database does not
 // answer, and its principal or the reason to refuse it.
-func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (authn.Key, Principal, error) {
+func (a *API) lookUpAccessToken(ctx context.Context, claims widget.AccessClaims) (authn.Key, Principal, error) {
 	if claims.Rule == uuid.Nil {
 		return authn.Key{}, Principal{}, widget.ErrInvalid
 	}
@@ -167,7 +167,7 @@ func (a *API) lookUpAccess(ctx context.Context, claims widget.AccessClaims) (aut
 	return found, caller, err
 }
 
-// lookUpClaims is lookUpAccess for the account and the key of any token.
+// lookUpClaims is lookUpAccessToken for the account and the key of any token.
 func (a *API) lookUpClaims(ctx context.Context, accountID, keyID uuid.UUID, operation string) (authn.Key, Principal, error) {
 	if keyID == uuid.Nil {
 		return authn.Key{}, Principal{}, widget.ErrInvalid
@@ -221,7 +221,7 @@ func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) er
 
 // CallsLimited reports whether the key or its account has limits of calls, which [API.CheckCalls]
 // checks.
-func (p Principal) CallsLimited() bool { return p.limits != nil && p.limits.Calls }
+func (p Principal) CallsLimited() bool { return p.restrictions != nil && p.restrictions.Calls }
 
 // CheckCalls returns a [*calls.LimitError] if the principal's key or account has as many calls as
 // it may have at a time, or has used up its minutes of the month. It returns nil while the calls

@@ -34,8 +34,8 @@ func (a *API) WorkloadKey(ctx context.Context, id uuid.UUID) (key Key, err error
 	return key, nil
 }
 
-// Subject is a token whose issuer and signature are right.
-type Subject struct {
+// WorkloadToken is a token whose issuer and signature are right.
+type WorkloadToken struct {
 	// Of a token that is accepted once; otherwise empty.
 	Issuer, ID string
 	ExpiresAt  time.Time                           // of the token
@@ -48,7 +48,7 @@ type Subject struct {
 // first one, and remembers a token that is accepted once. It returns why the token is refused, or
 // "". A refused token stays unused. If the key has ended or its rule has changed since it was read,
 // the error is [value.ErrKeyUnknown].
-func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, err error) {
+func (a *API) Exchange(ctx context.Context, key Key, t WorkloadToken) (reason string, err error) {
 	err = a.db.InTx(ctx, "exchange a token", func(ctx context.Context, tx db.Tx) error {
 		if err := tx.LockAccountsTable(ctx, key.AccountID); err != nil {
 			return err
@@ -60,35 +60,35 @@ func (a *API) Exchange(ctx context.Context, key Key, s Subject) (reason string, 
 		if err != nil {
 			return value.NotFound("lock the API key of a workload", err, value.ErrKeyUnknown)
 		}
-		if reason = s.Check(current.TrustPins); reason == "" {
-			reason, err = s.use(ctx, tx, key)
+		if reason = t.Check(current.TrustPins); reason == "" {
+			reason, err = t.use(ctx, tx, key)
 		}
-		if err == nil && reason == "" && current.TrustPins == nil && s.Pins != nil {
-			err = tx.Update(ctx, &Key{ID: key.ID, TrustPins: s.Pins}, "trust_pins")
+		if err == nil && reason == "" && current.TrustPins == nil && t.Pins != nil {
+			err = tx.Update(ctx, &Key{ID: key.ID, TrustPins: t.Pins}, "trust_pins")
 		}
 		if err != nil {
 			return err
 		}
-		return recordExchange(ctx, tx, Exchange{KeyID: key.ID, Reason: reason, Address: s.Address})
+		return recordExchange(ctx, tx, Exchange{KeyID: key.ID, Reason: reason, Address: t.Address})
 	})
 	return reason, err
 }
 
 // UsedBefore reports whether a token for the key that is accepted once was used. [API.Exchange]
 // checks it again.
-func (a *API) UsedBefore(ctx context.Context, key Key, s Subject) (used bool, err error) {
-	if s.ID == "" {
+func (a *API) UsedBefore(ctx context.Context, key Key, t WorkloadToken) (used bool, err error) {
+	if t.ID == "" {
 		return false, nil
 	}
-	used, err = a.db.OnPrimary(a.db.API.NewSelect().Model((*usedToken)(nil)).Where("token_hash = ?", s.hash(key))).Exists(ctx)
+	used, err = a.db.OnPrimary(a.db.API.NewSelect().Model((*usedToken)(nil)).Where("token_hash = ?", t.hash(key))).Exists(ctx)
 	return used, value.Failed("look up a used token", err)
 }
 
 // hash returns the hash of a token for the key that is accepted once. If the public keys of its
 // issuer were pasted, it depends on the account, because each account can paste others and sign
 // what it likes.
-func (s Subject) hash(key Key) []byte {
-	name := s.Issuer + "\x00" + s.ID
+func (t WorkloadToken) hash(key Key) []byte {
+	name := t.Issuer + "\x00" + t.ID
 	if len(key.Trust.JWKS) > 0 {
 		name = key.AccountID.String() + "\x00" + name
 	}
@@ -98,11 +98,11 @@ func (s Subject) hash(key Key) []byte {
 
 // use remembers a token for the key that is accepted once, and returns a reason if it was used
 // before.
-func (s Subject) use(ctx context.Context, tx db.Tx, key Key) (reason string, err error) {
-	if s.ID == "" {
+func (t WorkloadToken) use(ctx context.Context, tx db.Tx, key Key) (reason string, err error) {
+	if t.ID == "" {
 		return "", nil
 	}
-	n, err := value.Affected(tx.NewInsert().Model(&usedToken{TokenHash: s.hash(key), ExpiresAt: s.ExpiresAt}).On("CONFLICT DO NOTHING").Exec(ctx))
+	n, err := value.Affected(tx.NewInsert().Model(&usedToken{TokenHash: t.hash(key), ExpiresAt: t.ExpiresAt}).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && n == 0 {
 		reason = "the token was used before"
 	}

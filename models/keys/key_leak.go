@@ -18,14 +18,14 @@ import (
 // leakBatch is the number of keys that one statement looks up.
 const leakBatch = 100
 
-// Report revokes the reported keys that are active, of any account, records who reported
+// Revoke revokes the reported keys that are active, of any account, records who reported
 // them, and returns the outcome of each text. The address is that of a reporter without
 // credentials.
 //
 // Each key has a transaction of its own, and each transaction and each look-up the time limit of
 // the database. With an error come the outcomes of the texts before it: those keys stay revoked,
-// and the report can be repeated.
-func (l *Leaks) Report(ctx context.Context, texts []LeakedText, reporter record.LeakReporter, address string) ([]LeakOutcome, error) {
+// and the call can be repeated.
+func (l *Leaks) Revoke(ctx context.Context, texts []LeakedText, reporter record.LeakReporter, address string) ([]LeakOutcome, error) {
 	outcomes := make([]LeakOutcome, 0, len(texts))
 	for batch := range slices.Chunk(texts, leakBatch) {
 		known, err := l.find(ctx, batch)
@@ -38,11 +38,11 @@ func (l *Leaks) Report(ctx context.Context, texts []LeakedText, reporter record.
 			switch {
 			case !found:
 			case reporter == record.LeakPublic && key.RevokedAt != nil:
-				// Without a lock, because anyone can repeat the report.
+				// Without a lock, because anyone can repeat this.
 				outcome = LeakInactive
 			default:
 				outcome, err = db.InTx(ctx, l.keys.db, "revoke leaked API key", func(ctx context.Context, tx db.Tx) (LeakOutcome, error) {
-					return l.revoke(ctx, tx, key, record.Leak{Reporter: reporter, URL: text.url}, record.VisitorActor(address))
+					return l.revokeOne(ctx, tx, key, record.Leak{Reporter: reporter, URL: text.url}, record.VisitorActor(address))
 				})
 				if err != nil {
 					return outcomes, err
@@ -79,8 +79,8 @@ func (l *Leaks) find(ctx context.Context, batch []LeakedText) (map[keyHash]Key, 
 	return known, nil
 }
 
-// revoke also locks a key that is revoked already; see [Keys.lockActive].
-func (l *Leaks) revoke(ctx context.Context, tx db.Tx, key Key, leak record.Leak, actor record.Actor) (LeakOutcome, error) {
+// revokeOne also locks a key that is revoked already; see [Keys.lockActive].
+func (l *Leaks) revokeOne(ctx context.Context, tx db.Tx, key Key, leak record.Leak, actor record.Actor) (LeakOutcome, error) {
 	key, err := l.keys.lockActive(ctx, tx, key.AccountID, key.ID)
 	switch {
 	case errors.Is(err, value.ErrKeyAlreadyRevoked):

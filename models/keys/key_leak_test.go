@@ -50,7 +50,7 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 			keys.LeakInactive, keys.LeakUnknown, keys.LeakInactive, keys.LeakUnknown, keys.LeakInactive,
 			keys.LeakUnknown, keys.LeakInactive,
 		}} {
-			if got := modelstest.Value(f.Leaks.Report(ctx, texts, record.LeakGitHub, ""))(t); !slices.Equal(got, want) {
+			if got := modelstest.Value(f.Leaks.Revoke(ctx, texts, record.LeakGitHub, ""))(t); !slices.Equal(got, want) {
 				t.Errorf("outcomes %s, want %s", got, want)
 			}
 			f.Clock.Advance(time.Hour)
@@ -86,7 +86,7 @@ func TestManyOwnersKeepNoMailFromTheUserWhoGeneratedTheKey(t *testing.T) {
 		for _, creator := range []people.User{f.Member(t, c, people.RoleMember), f.Member(t, c, people.RoleOwner)} {
 			_, secret := f.Generate(t, c, form("production"), record.UserActor(creator.ID, ""))
 			f.Exec(t, "DELETE FROM outbox")
-			must(t, errOf(f.Leaks.Report(t.Context(), leakedAt("", secret), record.LeakGitHub, "")))
+			must(t, errOf(f.Leaks.Revoke(t.Context(), leakedAt("", secret), record.LeakGitHub, "")))
 			for i, email := range append(owners, creator.Email) {
 				want := 1
 				if i == 50 {
@@ -111,7 +111,7 @@ func TestPublicReportOfARevokedKeyWaitsForNoLock(t *testing.T) {
 		}
 		must(t, errOf(conn.ExecContext(t.Context(), lock)))
 		defer func() { must(t, errOf(conn.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK"))) }()
-		got, err := f.Leaks.Report(t.Context(), leakedAt("", secret), record.LeakPublic, "203.0.113.9")
+		got, err := f.Leaks.Revoke(t.Context(), leakedAt("", secret), record.LeakPublic, "203.0.113.9")
 		if err != nil || !slices.Equal(got, []keys.LeakOutcome{keys.LeakInactive}) {
 			t.Errorf("%s, %v", got, err)
 		}
@@ -125,7 +125,7 @@ func TestReportOfAnExpiredKeyChangesNothing(t *testing.T) {
 		key, secret := f.Generate(t, c, restricted(keys.Restrictions{ExpiresAt: &tomorrow}), c.Actor)
 		f.Exec(t, "UPDATE api_keys SET expires_at = created_at WHERE id = ?", key.ID)
 		f.Clock.Advance(time.Hour)
-		got := modelstest.Value(f.Leaks.Report(t.Context(), leakedAt("", secret), record.LeakGitHub, ""))(t)
+		got := modelstest.Value(f.Leaks.Revoke(t.Context(), leakedAt("", secret), record.LeakGitHub, ""))(t)
 		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
 		if got[0] != keys.LeakInactive || found.RevokedAt != nil || found.Leak.String() != "" {
 			t.Errorf("%s: %+v", got, found)
@@ -141,7 +141,7 @@ func TestReportOfOneKeyToTwoInstancesCountsOnce(t *testing.T) {
 		var mu sync.Mutex
 		outcomes := map[keys.LeakOutcome]int{}
 		_, errs := modelstest.AtOnce(8, func(i int) error {
-			got, err := stores[i%2].Leaks.Report(t.Context(), leakedAt("", secret), record.LeakPublic, "203.0.113.9")
+			got, err := stores[i%2].Leaks.Revoke(t.Context(), leakedAt("", secret), record.LeakPublic, "203.0.113.9")
 			mu.Lock()
 			defer mu.Unlock()
 			for _, outcome := range got {
@@ -188,7 +188,7 @@ func TestURLOfALeakIsSafeToShow(t *testing.T) {
 			link = want
 		}
 		key, value := f.Key(t, c)
-		must(t, errOf(f.Leaks.Report(t.Context(), leakedAt(reported, value), record.LeakGitHub, "")))
+		must(t, errOf(f.Leaks.Revoke(t.Context(), leakedAt(reported, value), record.LeakGitHub, "")))
 		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
 		if found.Leak.URL != want || found.Leak.Link() != link {
 			t.Errorf("%q: %q with the link %q, want %q and %q", reported, found.Leak.URL, found.Leak.Link(), want, link)
@@ -204,7 +204,7 @@ func TestOneMailListsKeysThatLeakWithinMinutes(t *testing.T) {
 		leak := func(label string, by people.User) {
 			t.Helper()
 			_, secret := f.Generate(t, c, form(label), record.UserActor(by.ID, ""))
-			must(t, errOf(f.Leaks.Report(t.Context(), leakedAt(leakURL, secret), record.LeakGitHub, "")))
+			must(t, errOf(f.Leaks.Revoke(t.Context(), leakedAt(leakURL, secret), record.LeakGitHub, "")))
 		}
 		// reported returns the labels of the keys in the mails that are due.
 		reported := func() map[string][]string {
@@ -265,11 +265,11 @@ func TestKeyThatLeaksWhileAMailIsSentIsInTheNext(t *testing.T) {
 		_, first := f.Key(t, c)
 		second, secret := f.Key(t, c)
 		f.Exec(t, "DELETE FROM outbox")
-		must(t, errOf(f.Leaks.Report(t.Context(), leakedAt("", first), record.LeakGitHub, "")))
+		must(t, errOf(f.Leaks.Revoke(t.Context(), leakedAt("", first), record.LeakGitHub, "")))
 		f.Clock.Advance(10 * time.Second)
 		mail, _, err := f.Outbox.Claim(t.Context())
 		must(t, err)
-		must(t, errOf(f.Leaks.Report(t.Context(), leakedAt("", secret), record.LeakGitHub, "")))
+		must(t, errOf(f.Leaks.Revoke(t.Context(), leakedAt("", secret), record.LeakGitHub, "")))
 		must(t, f.Outbox.Sent(t.Context(), mail))
 		f.Clock.Advance(5 * time.Minute)
 		if mail, _, err = f.Outbox.Claim(t.Context()); err != nil || len(mail.Keys) != 1 || mail.Keys[0].Masked != second.Masked() {

@@ -42,8 +42,8 @@ func accessTo(key keys.Key) widget.AccessClaims {
 	return widget.AccessClaims{AccountID: key.AccountID, KeyID: key.ID, Rule: *key.TrustVersion}
 }
 
-func accepted(id string) keys.Subject {
-	return keys.Subject{
+func accepted(id string) keys.WorkloadToken {
+	return keys.WorkloadToken{
 		Issuer: "https://token.actions.githubusercontent.com", ID: id, ExpiresAt: time.Now().Add(time.Hour),
 		Check: func(map[string]string) string { return "" }, Address: "203.0.113.9",
 	}
@@ -58,7 +58,7 @@ func TestKeyWithoutSecret(t *testing.T) {
 		if secret != "" || found.Masked() != "Workload identity" || !found.Trust.Equal(gitHubRule("production")) || found.KeyHash != nil {
 			t.Errorf("secret %q, key %+v", secret, found)
 		}
-		caller, err := f.API.AuthenticateAccess(t.Context(), accessTo(key), keys.Source{})
+		caller, err := f.API.AuthenticateAccessToken(t.Context(), accessTo(key), keys.Source{})
 		if err != nil || caller.AccountID != c.ID || caller.KeyID != key.ID {
 			t.Fatalf("%+v, %v", caller, err)
 		}
@@ -74,10 +74,10 @@ func TestKeyWithoutSecret(t *testing.T) {
 		checkError(t, "another account", errOf(f.Workload.SetTrust(t.Context(), f.Customer(t).ID, key.ID, "", gitHubRule(), c.Actor)), value.ErrKeyNotFound)
 		forged := accessTo(key)
 		forged.KeyID = other.ID
-		checkError(t, "a key with a secret", errOf(f.API.AuthenticateAccess(t.Context(), forged, keys.Source{})), value.ErrTrustChanged)
+		checkError(t, "a key with a secret", errOf(f.API.AuthenticateAccessToken(t.Context(), forged, keys.Source{})), value.ErrTrustChanged)
 		forged = accessTo(key)
 		forged.Rule = uuid.Nil
-		checkError(t, "no rule", errOf(f.API.AuthenticateAccess(t.Context(), forged, keys.Source{})), widget.ErrInvalid)
+		checkError(t, "no rule", errOf(f.API.AuthenticateAccessToken(t.Context(), forged, keys.Source{})), widget.ErrInvalid)
 	})
 }
 
@@ -89,7 +89,7 @@ func TestTrustEndsAccessTokens(t *testing.T) {
 		key, _ := f.Generate(t, c, trusting(gitHubRule("production")), c.Actor)
 		elsewhere := f.Open(t, models.Options{})
 		use := func(claims widget.AccessClaims) error {
-			_, err := elsewhere.API.AuthenticateAccess(t.Context(), claims, keys.Source{})
+			_, err := elsewhere.API.AuthenticateAccessToken(t.Context(), claims, keys.Source{})
 			return err
 		}
 		old := accessTo(key)
@@ -148,7 +148,7 @@ func TestAccessTokensEndOnBusyInstances(t *testing.T) {
 				group.Go(func() {
 					for late := 0; late < 10; {
 						early, after := !began.Load(), ended.Load()
-						_, err := stores[i%2].API.AuthenticateAccess(t.Context(), claims, keys.Source{})
+						_, err := stores[i%2].API.AuthenticateAccessToken(t.Context(), claims, keys.Source{})
 						// The request ended before the change began.
 						early = early && !began.Load()
 						switch {
@@ -180,7 +180,7 @@ func TestExchanges(t *testing.T) {
 		key, _ := f.Generate(t, c, trusting(gitHubRule()), c.Actor)
 		read, err := f.API.WorkloadKey(t.Context(), key.ID)
 		must(t, err)
-		exchange := func(s keys.Subject) string {
+		exchange := func(s keys.WorkloadToken) string {
 			reason, err := f.API.Exchange(t.Context(), read, s)
 			must(t, err)
 			return reason
@@ -295,7 +295,7 @@ func TestPutKey(t *testing.T) {
 		if !created || key.ID != id {
 			t.Errorf("created %t, %+v", created, key)
 		}
-		must(t, errOf(f.API.Exchange(t.Context(), key, keys.Subject{Pins: map[string]string{"a": "1"}, Check: accepted("").Check})))
+		must(t, errOf(f.API.Exchange(t.Context(), key, keys.WorkloadToken{Pins: map[string]string{"a": "1"}, Check: accepted("").Check})))
 		put.Trust = gitHubRule("canary", "production")
 		same, created, err := f.Workload.Put(t.Context(), c.ID, id, put, record.Operator())
 		if err != nil || created || *same.TrustVersion != *key.TrustVersion || same.TrustPins["a"] != "1" {

@@ -24,10 +24,10 @@ func NewLeakedText(text, url string) LeakedText {
 // Hash returns the SHA-256 of the text.
 func (t LeakedText) Hash() [32]byte { return t.hash }
 
-// LeakOutcome is what a report did.
+// LeakOutcome is what became of a reported text.
 type LeakOutcome string
 
-// The outcomes of a report.
+// The outcomes.
 const (
 	LeakRevoked  LeakOutcome = "revoked"
 	LeakInactive LeakOutcome = "inactive" // a key that was revoked or had expired

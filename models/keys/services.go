@@ -37,7 +37,7 @@ type Usage struct{ keys *Keys }
 // Unused are the keys that nobody uses, and how long they stay active.
 type Unused struct{ keys *Keys }
 
-// Leaks are the reports of keys that were found in public.
+// Leaks are the keys that were found in public.
 type Leaks struct{ keys *Keys }
 
 // Workload are the keys that stand for the workloads of trusted issuers.
