@@ -242,7 +242,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := db.Within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(value.Failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.FlushAll(ctx), s.Keys.FlushRefusals(ctx))
+		return errors.Join(value.Failed("write usage", s.shared.usage.Close(ctx)), s.Sessions.Flush(ctx), s.Agents.FlushAll(ctx), s.Usage.FlushRefusals(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, value.ErrUnavailable) {
 		err = value.Failed("write usage", err)
@@ -312,7 +312,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	})
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.Flush, report) })
 	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.Flush, report) })
-	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Keys.FlushRefusals, report) })
+	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Usage.FlushRefusals, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
 	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Keys.RecordExpiry, report) })

@@ -595,7 +595,7 @@ func TestExchangesOnTwoInstances(t *testing.T) {
 		if refused := other.as(body.AccessToken, "/api/agents").Is(http.StatusUnauthorized); refused.Header.Get("X-Error-Reason") != "revoked" {
 			t.Errorf("the reason is %s", refused.Header.Get("X-Error-Reason"))
 		}
-		if noted := modelstest.Value(other.store.Keys.Refusals(t.Context(), key.AccountID, key.ID))(t); len(noted) != 1 || noted[0].Reason != "revoked" {
+		if noted := modelstest.Value(other.store.Usage.Refusals(t.Context(), key.AccountID, key.ID))(t); len(noted) != 1 || noted[0].Reason != "revoked" {
 			t.Errorf("the refused requests of the key are %+v", noted)
 		}
 		late, _ := other.exchange(exchangeForm(key.ID.String(), e.issuer.Token(e.job())))

@@ -176,7 +176,7 @@ func TestRefusedRequestsAreNotedWithTheirReasons(t *testing.T) {
 		ids := []string{send(http.MethodGet, "/api/activity")}
 		modelstest.Value(s.store.Keys.Revoke(ctx, c.accountID, key.ID, "", record.Operator()))(t)
 		ids = append(ids, send(http.MethodPost, "/api/authorize/private?token=secret"), send("BREW-A-POT-OF-TEA", "/api/nothing/"+secret))
-		found := modelstest.Value(s.store.Keys.Refusals(ctx, c.accountID, key.ID))(t)
+		found := modelstest.Value(s.store.Usage.Refusals(ctx, c.accountID, key.ID))(t)
 		want := []string{"revoked Other unknown path", "revoked /api/authorize", "access GET /api/activity"}
 		if len(found) != len(want) {
 			t.Fatalf("%+v", found)

@@ -75,7 +75,7 @@ func (p *keyPages) keyPage(c *gin.Context, row templates.APIKeyRow, view usageVi
 		}
 		page.Exchanges = templates.NewExchangeRows(exchanges, now)
 	}
-	refusals, err := p.keys.Refusals(ctx, key.AccountID, key.ID)
+	refusals, err := p.keyUsage.Refusals(ctx, key.AccountID, key.ID)
 	page.Refusals = templates.NewKeyRefusals(refusals, now)
 	return page, err
 }

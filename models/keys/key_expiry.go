@@ -45,7 +45,7 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, WarningInterval)
 	defer cancel()
 	// A transaction would lock the whole SQLite file, so the usual case avoids it.
-	due, err := k.expiryDue(ctx)
+	due, err := expiryDue(ctx, k.db)
 	if err != nil {
 		return value.Failed("find API keys that expire", err)
 	}
@@ -69,7 +69,7 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 				if err := tx.LockAccount(ctx, id); err != nil {
 					return err
 				}
-				return recordExpiry(ctx, tx, ids, k.expiredBy())
+				return recordExpiry(ctx, tx, ids)
 			})
 			if ctx.Err() != nil {
 				return errors.Join(errs...) // The next call continues.
@@ -82,19 +82,19 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 
 // expiredBy returns the time by whose expiry a key is refused on all instances, although keys
 // expire by the clock of the database.
-func (k *Keys) expiredBy() time.Time { return k.db.Now().Add(-db.MaxClockSkew) }
+func expiredBy(d *db.DB) time.Time { return d.Now().Add(-db.MaxClockSkew) }
 
 // expiryDue returns the keys about whose expiry an activity is due, each once.
-func (k *Keys) expiryDue(ctx context.Context) (due []Key, err error) {
-	ctx, cancel := context.WithTimeout(ctx, k.db.Timeout)
+func expiryDue(ctx context.Context, d *db.DB) (due []Key, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
-	now := k.db.Now()
+	now := d.Now()
 	// The index has the keys of each state apart, by their expiry.
 	for _, query := range []*bun.SelectQuery{
-		k.db.NewSelect().Where("api_key.expiry_recorded = ? AND api_key.expires_at <= ?", ExpiryAnnounced, k.expiredBy()),
-		k.db.NewSelect().Where("api_key.expiry_recorded = ? AND api_key.expires_at <= ?", ExpiryUnrecorded, now.Add(FirstWarning)).
+		d.NewSelect().Where("api_key.expiry_recorded = ? AND api_key.expires_at <= ?", ExpiryAnnounced, expiredBy(d)),
+		d.NewSelect().Where("api_key.expiry_recorded = ? AND api_key.expires_at <= ?", ExpiryUnrecorded, now.Add(FirstWarning)).
 			Where("(api_key.expires_at <= ? OR api_key.lifetime > ? OR api_key.lifetime > ? AND api_key.expires_at <= ?)",
-				k.expiredBy(), FirstWarning, LastWarning, now.Add(LastWarning)),
+				expiredBy(d), FirstWarning, LastWarning, now.Add(LastWarning)),
 	} {
 		var found []Key
 		err := query.Model(&found).Column("id", "account_id", "expires_at").Where("api_key.revoked_at IS NULL AND api_key.expiry_recorded < 2").
@@ -109,7 +109,7 @@ func (k *Keys) expiryDue(ctx context.Context) (due []Key, err error) {
 }
 
 // recordExpiry records what is due about keys of an account. Another instance may have done so.
-func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID, expiredBy time.Time) error {
+func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID) error {
 	for _, id := range ids {
 		var key Key
 		query := tx.NewSelect().Model(&key).Column("id", "account_id", "label", "expires_at", "expiry_recorded").
@@ -121,7 +121,7 @@ func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID, expiredBy time
 			continue
 		}
 		action, state := record.ActionKeyExpiring, ExpiryAnnounced
-		if !key.ExpiresAt.After(expiredBy) {
+		if !key.ExpiresAt.After(expiredBy(tx.DB)) {
 			action, state = record.ActionKeyExpired, ExpiryRecorded
 		}
 		if key.ExpiryRecorded >= state || state == ExpiryAnnounced && key.ExpiresAt.After(tx.Now().Add(FirstWarning)) {

@@ -63,7 +63,7 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 		if err := tx.LockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		if err := k.checkNew(ctx, tx, n, accountID); err != nil {
+		if err := checkNew(ctx, tx, n, accountID); err != nil {
 			return err
 		}
 		if err := errors.Join(invalidLabel, invalidNote, invalidTrust, k.restrictNew(ctx, tx, n, &key)); err != nil {
@@ -122,7 +122,7 @@ func (k *Keys) restrictNew(ctx context.Context, tx db.Tx, n NewKey, key *Key) er
 
 // checkNew returns an error if the form has already generated a key, or the account has too many
 // keys.
-func (k *Keys) checkNew(ctx context.Context, tx db.Tx, n NewKey, accountID uuid.UUID) error {
+func checkNew(ctx context.Context, tx db.Tx, n NewKey, accountID uuid.UUID) error {
 	var made Key
 	err := tx.NewSelect().Model(&made).Where("account_id = ? AND form_id = ?", accountID, n.FormID).Scan(ctx)
 	if err == nil {
@@ -131,12 +131,12 @@ func (k *Keys) checkNew(ctx context.Context, tx db.Tx, n NewKey, accountID uuid.
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	return k.checkCount(ctx, tx, accountID)
+	return checkCount(ctx, tx, accountID)
 }
 
 // checkCount returns [value.ErrKeyLimit] if the account has too many keys for another one.
-func (k *Keys) checkCount(ctx context.Context, tx db.Tx, accountID uuid.UUID) error {
-	active, err := k.whereActive(tx.NewSelect().Model((*Key)(nil))).Where("account_id = ?", accountID).Count(ctx)
+func checkCount(ctx context.Context, tx db.Tx, accountID uuid.UUID) error {
+	active, err := whereActive(tx.DB, tx.NewSelect().Model((*Key)(nil))).Where("account_id = ?", accountID).Count(ctx)
 	if err == nil && active >= value.MaxActiveKeys {
 		return value.ErrKeyLimit
 	}

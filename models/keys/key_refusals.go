@@ -24,11 +24,11 @@ func (a *API) NoteRefusal(p Principal, refused Refusal) {
 
 // Refusals returns the last refused requests of one of the account's keys, the newest first: at
 // most 50 of the last 7 days, with the unwritten ones of this instance.
-func (k *Keys) Refusals(ctx context.Context, accountID, keyID uuid.UUID) ([]KeyRefusal, error) {
+func (u *Usage) Refusals(ctx context.Context, accountID, keyID uuid.UUID) ([]KeyRefusal, error) {
 	// Before the statement, so that none is missed that is written meanwhile.
-	unwritten, since := k.refusals.of(accountID, keyID), k.db.Now().Add(-KeyRefusalsKept)
+	unwritten, since := u.keys.refusals.of(accountID, keyID), u.keys.db.Now().Add(-KeyRefusalsKept)
 	found := []KeyRefusal{}
-	err := k.db.NewSelect().Model(&found).
+	err := u.keys.db.NewSelect().Model(&found).
 		Join("JOIN api_keys AS api_key ON api_key.id = refusal.api_key_id").
 		Where("api_key.account_id = ? AND api_key.id = ? AND refusal.at > ?", accountID, keyID, since).
 		OrderExpr("refusal.at DESC, refusal.id DESC").Limit(MaxKeyRefusals).Scan(ctx)
@@ -40,3 +40,6 @@ func (k *Keys) Refusals(ctx context.Context, accountID, keyID uuid.UUID) ([]KeyR
 	found = slices.CompactFunc(found, func(a, b KeyRefusal) bool { return a.ID == b.ID })
 	return found[:min(len(found), MaxKeyRefusals)], nil
 }
+
+// FlushRefusals writes the refused requests that wait.
+func (u *Usage) FlushRefusals(ctx context.Context) error { return u.keys.refusals.flush(ctx) }

@@ -23,7 +23,7 @@ func noteRefusals(s *models.Store, c customer, key uuid.UUID, first, n int) {
 
 func (f *fixture) noted(t *testing.T, c customer, key keys.Key) (ids []string) {
 	t.Helper()
-	for _, one := range modelstest.Value(f.Keys.Refusals(t.Context(), c.ID, key.ID))(t) {
+	for _, one := range modelstest.Value(f.Usage.Refusals(t.Context(), c.ID, key.ID))(t) {
 		if one.Reason != "address" || one.Route != "GET /api/agents" || one.Address != "2001:db8::/64" || one.Client != "curl/8.5.0" {
 			t.Errorf("%+v", one)
 		}
@@ -45,7 +45,7 @@ func TestLastRefusalsOfAKeyAreKept(t *testing.T) {
 		}
 		noteRefusals(f.Store, c, key.ID, 1, 3)
 		lasts(3, 3) // unwritten
-		must(t, f.Keys.FlushRefusals(t.Context()))
+		must(t, f.Usage.FlushRefusals(t.Context()))
 		lasts(3, 3)
 		f.Clock.Advance(time.Second)
 		// Of another instance, which stops.
@@ -53,7 +53,7 @@ func TestLastRefusalsOfAKeyAreKept(t *testing.T) {
 		f.Clock.Advance(time.Second)
 		noteRefusals(f.Store, c, key.ID, 44, 60)
 		lasts(103, 50)
-		must(t, f.Keys.FlushRefusals(t.Context()))
+		must(t, f.Usage.FlushRefusals(t.Context()))
 		lasts(103, 50)
 		f.CheckCount(t, 50, "SELECT count(*) FROM api_key_refusals")
 		if len(f.noted(t, other, key)) != 0 {
@@ -83,7 +83,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		}
 		key, _ := f.Key(t, other)
 		noteRefusals(f.Store, other, key.ID, 1, 60)
-		must(t, f.Keys.FlushRefusals(t.Context()))
+		must(t, f.Usage.FlushRefusals(t.Context()))
 		if waiting := f.Keys.WaitingRefusals(); waiting != 0 {
 			t.Errorf("%d refusals wait after the flush", waiting)
 		}

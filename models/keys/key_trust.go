@@ -123,7 +123,7 @@ func (w *Workload) Put(ctx context.Context, accountID, id uuid.UUID, put PutKey,
 
 // create inserts a key with these ids.
 func (w *Workload) create(ctx context.Context, tx db.Tx, key Key, put PutKey, actor record.Actor) (Key, error) {
-	if err := w.keys.checkCount(ctx, tx, key.AccountID); err != nil {
+	if err := checkCount(ctx, tx, key.AccountID); err != nil {
 		return Key{}, err
 	}
 	key.Label, key.Credential, key.Access, key.CreatedAt = put.Label, CredentialWorkload, AccessAgents, tx.Now()

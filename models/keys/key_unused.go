@@ -174,7 +174,7 @@ func (u *Unused) SetLifetime(ctx context.Context, accountID uuid.UUID, after tim
 			return err
 		}
 		// The account has at most MaxActiveKeys of these.
-		active := u.keys.whereActive(tx.NewSelect().Model((*Key)(nil)).Column("id")).Where("api_key.account_id = ?", accountID)
+		active := whereActive(u.keys.db, tx.NewSelect().Model((*Key)(nil)).Column("id")).Where("api_key.account_id = ?", accountID)
 		_, err = tx.NewUpdate().Model((*keyWarning)(nil)).Set("policy = -1").Where("api_key_id IN (?)", active).Exec(ctx)
 		if err != nil {
 			return err

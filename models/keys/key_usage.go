@@ -81,12 +81,12 @@ type KeyList struct {
 // since. One statement reads all of it.
 func (u *Usage) OfList(ctx context.Context, accountID uuid.UUID, span UsageSpan, since time.Time, limit int) (list KeyList, err error) {
 	now := u.keys.db.Now()
-	leaked := u.keys.idsOf(accountID).Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
+	leaked := idsOf(u.keys.db, accountID).Where("api_key.leak_reporter IS NOT NULL AND api_key.revoked_at > ?", since).
 		OrderExpr("api_key.revoked_at DESC").Limit(int64(limit))
-	last := u.keys.idsOf(accountID).Where(keyEnd+" <= ?", now).OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(1)
+	last := idsOf(u.keys.db, accountID).Where(keyEnd+" <= ?", now).OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(1)
 	read, err := u.read(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS leaked UNION ALL SELECT id FROM (?) AS ended)",
-			u.keys.whereActive(u.keys.idsOf(accountID)), leaked, last)
+			whereActive(u.keys.db, idsOf(u.keys.db, accountID)), leaked, last)
 	})
 	for _, key := range read {
 		switch {
@@ -134,8 +134,8 @@ const MaxUsageKeys = 1000
 func (u *Usage) OfAccount(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
 	now := u.keys.db.Now()
 	first := span.Starts(now)[0]
-	active := u.keys.whereActive(u.keys.idsOf(accountID))
-	ended := u.keys.idsOf(accountID).Where(keyEnd+" <= ?", now).
+	active := whereActive(u.keys.db, idsOf(u.keys.db, accountID))
+	ended := idsOf(u.keys.db, accountID).Where(keyEnd+" <= ?", now).
 		OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(MaxUsageKeys)
 	// An instance that writes late can make an earlier hour the current one.
 	past := u.keys.db.NewSelect().TableExpr("? AS used", bun.Ident(span.table)).ColumnExpr("1").

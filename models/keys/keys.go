@@ -18,13 +18,10 @@ import (
 	"portal/models/workload"
 )
 
-// FlushRefusals writes the refused requests that wait.
-func (k *Keys) FlushRefusals(ctx context.Context) error { return k.refusals.flush(ctx) }
-
 // Active returns the account's active keys, the newest first. Expired keys are not active.
 func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return k.whereActive(q).Where("api_key.account_id = ?", accountID).OrderExpr("api_key.id DESC")
+		return whereActive(k.db, q).Where("api_key.account_id = ?", accountID).OrderExpr("api_key.id DESC")
 	})
 	return keys, value.Failed("list API keys", err)
 }
@@ -46,7 +43,7 @@ func (k *Keys) Find(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 // [value.ErrKeyNotFound].
 func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.findWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return k.whereActive(q).Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
+		return whereActive(k.db, q).Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
 			OrderExpr("api_key.id DESC").Limit(1)
 	})
 }
@@ -146,11 +143,11 @@ func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page value.Page
 // ended long ago; zero: none. If the account has no such key, the error is [value.ErrKeyNotFound].
 func (k *Keys) Choices(ctx context.Context, accountID, chosen uuid.UUID, limit int) (active, ended []Key, err error) {
 	now := k.db.Now()
-	last := k.idsOf(accountID).Where(keyEnd+" BETWEEN ? AND ?", now.Add(-RevokedKeysKept), now).
+	last := idsOf(k.db, accountID).Where(keyEnd+" BETWEEN ? AND ?", now.Add(-RevokedKeysKept), now).
 		OrderExpr(keyEnd + " DESC, api_key.id DESC").Limit(int64(limit))
 	keys, err := k.listWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.id IN (SELECT id FROM (?) AS active UNION ALL SELECT id FROM (?) AS ended UNION ALL SELECT id FROM (?) AS chosen)",
-			k.whereActive(k.idsOf(accountID)), last, k.idsOf(accountID).Where("api_key.id = ?", chosen)).OrderExpr("api_key.id DESC")
+			whereActive(k.db, idsOf(k.db, accountID)), last, idsOf(k.db, accountID).Where("api_key.id = ?", chosen)).OrderExpr("api_key.id DESC")
 	})
 	if err != nil {
 		return nil, nil, value.Failed("list API keys", err)
@@ -170,8 +167,8 @@ func (k *Keys) Choices(ctx context.Context, accountID, chosen uuid.UUID, limit i
 }
 
 // idsOf selects the ids of an account's keys.
-func (k *Keys) idsOf(accountID uuid.UUID) *bun.SelectQuery {
-	return k.db.NewSelect().Model((*Key)(nil)).Column("id").Where("api_key.account_id = ?", accountID)
+func idsOf(d *db.DB, accountID uuid.UUID) *bun.SelectQuery {
+	return d.NewSelect().Model((*Key)(nil)).Column("id").Where("api_key.account_id = ?", accountID)
 }
 
 // Creator returns the email of the user who generated one of the account's keys. If an operator
@@ -189,14 +186,14 @@ func (k *Keys) Creator(ctx context.Context, accountID, keyID uuid.UUID) (string,
 // GeneratedBy returns the account's active keys that a user has generated, the newest first.
 func (k *Keys) GeneratedBy(ctx context.Context, accountID, userID uuid.UUID) ([]Key, error) {
 	keys := []Key{}
-	err := k.whereActive(k.db.NewSelect().Model(&keys)).Where("api_key.account_id = ?", accountID).
+	err := whereActive(k.db, k.db.NewSelect().Model(&keys)).Where("api_key.account_id = ?", accountID).
 		Where("api_key.created_by = ?", userID).OrderExpr("api_key.id DESC").Scan(ctx)
 	return keys, value.Failed("list the API keys of a user", err)
 }
 
 // whereActive selects the keys that are neither revoked nor expired.
-func (k *Keys) whereActive(q *bun.SelectQuery) *bun.SelectQuery {
-	return q.Where(db.ActiveKey, k.db.Now())
+func whereActive(d *db.DB, q *bun.SelectQuery) *bun.SelectQuery {
+	return q.Where(db.ActiveKey, d.Now())
 }
 
 // Issuers returns the issuers whose public keys are fetched, and whether keys without a secret are
