@@ -271,8 +271,6 @@ func (a *Agents) Used(accountID, agentID, keyID uuid.UUID) {
 // UsedBy returns when one of the account's keys last used each of its agents, as far as that was in
 // the last 30 days.
 func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uuid.UUID]time.Time, error) {
-	// The memory is read first: a flush in between moves the time to the database.
-	newest := a.uses.Newest(func(id db.SeenID) bool { return id.KeyID == keyID })
 	first := keys.SourceDays.Starts(a.db.Now())[0]
 	var rows []struct {
 		ID        uuid.UUID
@@ -284,7 +282,8 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 		Where("agent.account_id = ?", accountID).Scan(ctx, &rows)
 	used := map[uuid.UUID]time.Time{}
 	for _, row := range rows {
-		at := db.Later(row.UsedAt.Time, newest[db.SeenID{ID: row.ID, KeyID: keyID}])
+		// What was written meanwhile still rests in the memory.
+		at := a.uses.Latest(db.SeenID{ID: row.ID, KeyID: keyID}, row.UsedAt.Time)
 		// A removed agent may have had the id before.
 		if !at.Before(first) && !at.Before(row.CreatedAt) {
 			used[row.ID] = at
@@ -296,8 +295,7 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 // LastUsed returns when a key last used one of the account's agents, as far as that was in the last
 // 90 days, otherwise the zero time, or [value.ErrAgentNotFound].
 func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
-	// First, as in UsedBy.
-	newest := a.uses.Newest(func(id db.SeenID) bool { return id.ID == agentID })
+	newest := a.uses.Newest(agentID)
 	// A removed agent may have had the id before.
 	newestStored := a.db.NewSelect().Table("api_key_agents").Column("used_at").
 		Where("agent_id = agent.id AND used_at >= agent.created_at").OrderExpr("used_at DESC").Limit(1)
@@ -308,13 +306,10 @@ func (a *Agents) LastUsed(ctx context.Context, accountID, agentID uuid.UUID) (ti
 	if err != nil {
 		return time.Time{}, value.NotFound("read when an agent was last used", err, value.ErrAgentNotFound)
 	}
-	last := stored.Time
-	for _, at := range newest {
-		if !at.Before(createdAt) {
-			last = db.Later(last, at)
-		}
+	if newest.Before(createdAt) {
+		return stored.Time, nil
 	}
-	return last, nil
+	return db.Later(stored.Time, newest), nil
 }
 
 // agentUse is when a key last used an agent.

@@ -27,6 +27,13 @@ type LastSeenBuffer struct {
 	resting map[SeenID]restingSeen
 	queue   []restingID       // the ids of resting, the first written first
 	owners  map[uuid.UUID]int // number of entries by owner
+	newest  map[uuid.UUID]newestSeen
+}
+
+// newestSeen is the latest time of the entries with an id, of any keys.
+type newestSeen struct {
+	entries int
+	at      time.Time
 }
 
 // restingSeen is an entry that was written a short time ago.
@@ -72,7 +79,10 @@ type LastSeen struct {
 
 // NewLastSeenBuffer returns an empty buffer, whose entries rest for this time; 0: not at all.
 func NewLastSeenBuffer(rest time.Duration) *LastSeenBuffer {
-	return &LastSeenBuffer{rest: rest, pending: map[SeenID]LastSeen{}, resting: map[SeenID]restingSeen{}, owners: map[uuid.UUID]int{}}
+	return &LastSeenBuffer{
+		rest: rest, pending: map[SeenID]LastSeen{}, resting: map[SeenID]restingSeen{},
+		owners: map[uuid.UUID]int{}, newest: map[uuid.UUID]newestSeen{},
+	}
 }
 
 // Set keeps seen for a flush, unless a later one is kept or the buffer is full.
@@ -80,19 +90,21 @@ func (b *LastSeenBuffer) Set(id SeenID, seen LastSeen) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	former, found := b.find(id)
-	_, rests := b.resting[id]
-	switch {
-	case found && !seen.At.After(former.At):
+	if found && !seen.At.After(former.At) || !found && !b.admits(seen.Owner) {
 		return
-	case rests:
-		b.resting[id] = restingSeen{LastSeen: seen, changed: true}
-		return
-	case !found && !b.admits(seen.Owner):
-		return
-	case !found:
-		b.owners[seen.Owner]++
 	}
-	b.pending[id] = seen
+	newest := b.newest[id.ID]
+	newest.at = Later(newest.at, seen.At)
+	if !found {
+		b.owners[seen.Owner]++
+		newest.entries++
+	}
+	b.newest[id.ID] = newest
+	if _, rests := b.resting[id]; rests {
+		b.resting[id] = restingSeen{LastSeen: seen, changed: true}
+	} else {
+		b.pending[id] = seen
+	}
 }
 
 // find returns an entry. The caller holds mu.
@@ -126,22 +138,11 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// Newest returns the times in the buffer for the ids that match, also those that were written.
-func (b *LastSeenBuffer) Newest(matches func(SeenID) bool) map[SeenID]time.Time {
+// Newest returns the latest time in the buffer for an id and any key, or the zero time.
+func (b *LastSeenBuffer) Newest(id uuid.UUID) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	times := map[SeenID]time.Time{}
-	for id, seen := range b.pending {
-		if matches(id) {
-			times[id] = seen.At
-		}
-	}
-	for id, seen := range b.resting {
-		if matches(id) {
-			times[id] = seen.At
-		}
-	}
-	return times
+	return b.newest[id].at
 }
 
 // Flush passes the entries to write, in batches in the order of their ids, so that the flushes of
@@ -192,7 +193,7 @@ func (b *LastSeenBuffer) wake(over func(since time.Time) bool) {
 		if seen.changed {
 			b.pending[id] = seen.LastSeen
 		} else {
-			b.forget(seen.Owner)
+			b.forget(id.ID, seen.Owner)
 		}
 	}
 }
@@ -225,16 +226,22 @@ func (b *LastSeenBuffer) written(batch []LastSeenRow, now time.Time) {
 		case changed:
 			continue
 		default:
-			b.forget(seen.Owner)
+			b.forget(id.ID, seen.Owner)
 		}
 		delete(b.pending, id)
 	}
 }
 
-// forget counts an owner's entry that is removed. The caller holds mu.
-func (b *LastSeenBuffer) forget(owner uuid.UUID) {
+// forget counts an entry that is removed. The caller holds mu.
+func (b *LastSeenBuffer) forget(id, owner uuid.UUID) {
 	if b.owners[owner]--; b.owners[owner] == 0 {
 		delete(b.owners, owner)
+	}
+	newest := b.newest[id]
+	if newest.entries--; newest.entries == 0 {
+		delete(b.newest, id)
+	} else {
+		b.newest[id] = newest
 	}
 }
 
