@@ -366,7 +366,7 @@ func (c *Calls) recordEnded(ctx context.Context) error {
 			continue
 		}
 		done[group.subject()] = true
-		if err := c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx db.Tx) error { return group.record(ctx, tx) }); err != nil {
+		if err := c.db.InTx(ctx, "record ended calls", group.record); err != nil {
 			return err
 		}
 	}
