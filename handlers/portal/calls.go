@@ -99,7 +99,8 @@ func (p *callPages) refresh(c *gin.Context) error {
 		return err
 	}
 	return p.reply(c, reply{fragment: templates.CallsRefreshed{CallsPage: page}, page: func() (templates.Page, error) {
-		return page, p.addChoices(c, &page)
+		err := p.addChoices(c, &page)
+		return page, err
 	}})
 }
 
@@ -128,7 +129,8 @@ func (p *callPages) page(c *gin.Context, confirming uuid.UUID) (templates.CallsP
 	if err != nil {
 		return page, err
 	}
-	return page, p.addChoices(c, &page)
+	err = p.addChoices(c, &page)
+	return page, err
 }
 
 // addChoices adds the agents and the keys to choose from.

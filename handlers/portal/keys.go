@@ -98,7 +98,8 @@ func (v *keyViews) readRow(c *gin.Context, key keys.KeyUsage) (templates.APIKeyR
 		return templates.APIKeyRow{}, err
 	}
 	row := v.row(key, rotation)
-	return row, v.addCallLimits(c, key.AccountID, &row)
+	err = v.addCallLimits(c, key.AccountID, &row)
+	return row, err
 }
 
 // addCallLimits adds to rows how much of their limits calls use.
