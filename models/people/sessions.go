@@ -127,7 +127,7 @@ func (s *Sessions) isIdle(session Session) bool {
 	return s.db.Now().Sub(session.LastSeenAt) >= s.idle
 }
 
-// List returns a user's open sessions, the most recently seen first.
+// List returns a user's sessions that have not ended, the most recently seen first.
 func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Session, error) {
 	now := s.db.Now()
 	sessions := []Session{}
