@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // sqliteAdd adds the usage of one key, unless the key was deleted. A trigger moves the counts of a
@@ -17,10 +19,10 @@ const sqliteAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_at,
 			refusals = CASE WHEN stored.hour = excluded.hour THEN stored.refusals ELSE 0 END + excluded.refusals,
 			hour = excluded.hour`
 
-// sqliteAddSource adds the requests with one key from one source on a day, unless the key was
-// deleted. A trigger limits the sources of a key on a day.
+// sqliteAddSource adds the requests with one key from one source on a day. A trigger limits the
+// sources of a key on a day.
 const sqliteAddSource = `INSERT INTO api_key_sources AS stored (api_key_id, day, address, client, requests, first_seen, last_seen)
-		SELECT id, ?, ?, ?, ?, ?, ? FROM api_keys WHERE id = ?
+		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET requests = stored.requests + excluded.requests,
 			first_seen = min(stored.first_seen, excluded.first_seen), last_seen = max(stored.last_seen, excluded.last_seen)`
 
@@ -62,19 +64,27 @@ func (s *SQLite) write(ctx context.Context, hour time.Time, entries []Entry, sou
 	// transaction ends with ctx anyway.
 	endless := context.WithoutCancel(ctx)
 	start := hour.Format(sqliteTime)
+	deleted := map[uuid.UUID]bool{}
 	for _, entry := range entries {
 		var last sql.NullString
 		if entry.Last != 0 {
 			last = sql.NullString{String: entry.lastUse().Format(sqliteTime), Valid: true}
 		}
-		if _, err := add.ExecContext(endless, last, start, entry.Requests, entry.Refusals, entry.Key.String()); err != nil {
+		added, err := add.ExecContext(endless, last, start, entry.Requests, entry.Refusals, entry.Key.String())
+		if err != nil {
 			return err
+		}
+		if rows, _ := added.RowsAffected(); rows == 0 { // the driver has no error
+			deleted[entry.Key] = true
 		}
 	}
 	day := hour.Truncate(24 * time.Hour).Format(sqliteTime)
 	for _, entry := range sources {
-		if _, err := addSource.ExecContext(endless, day, entry.Address(), entry.Client(), entry.Requests,
-			entry.FirstUse().Format(sqliteTime), entry.LastUse().Format(sqliteTime), entry.Key.String()); err != nil {
+		if deleted[entry.Key] {
+			continue
+		}
+		if _, err := addSource.ExecContext(endless, entry.Key.String(), day, entry.Address(), entry.Client(), entry.Requests,
+			entry.FirstUse().Format(sqliteTime), entry.LastUse().Format(sqliteTime)); err != nil {
 			return err
 		}
 	}
