@@ -25,7 +25,7 @@ type load struct {
 	connections int
 	// Requests a second of all connections; 0: as many as possible.
 	rate       int
-	eachKey    bool                        // the warm-up lasts until each key was used
+	eachKey    bool                        // the first warm-up lasts until each key was used
 	background func(context.Context) error // runs at the same time; nil: nothing
 	others     *atomic.Int64               // requests of the background in all runs; nil: none
 	accepted   atomic.Int64                // responses in all runs, warm-ups included
@@ -132,7 +132,7 @@ func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (m [figu
 func (l *load) measure(ctx context.Context, warmUp, duration time.Duration) (m [figures]float64, err error) {
 	var atLeast int64
 	if l.eachKey {
-		atLeast = l.accepted.Load() + int64(len(l.keys))
+		atLeast = int64(len(l.keys))
 	}
 	if _, err := l.apply(ctx, warmUp, atLeast); err != nil {
 		return m, err
