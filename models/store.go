@@ -194,9 +194,9 @@ func newReader(ctx context.Context, connections *database.Connections) (authn.Re
 // newRecorder returns the recorder of usage, which has a connection of its own.
 func newRecorder(connections *database.Connections) *usage.Recorder {
 	if connections.IsPostgres() {
-		return usage.New(usage.NewPostgres(connections.Single()), false)
+		return usage.New(usage.NewPostgres(connections.Single()), false, sourcesRest)
 	}
-	return usage.New(usage.NewSQLite(connections.Single()), true)
+	return usage.New(usage.NewSQLite(connections.Single()), true, sourcesRest)
 }
 
 // shared is what a store and its copies have in common.
@@ -290,6 +290,9 @@ const (
 	// The portal promises that the last use of a key is on disk within one second.
 	// usageInterval plus the duration of a flush must therefore stay below one second.
 	usageInterval = 500 * time.Millisecond
+	// Other instances show the sources of a key's requests within 5 s, so sourcesRest plus the
+	// interval and the duration of a flush must stay below that.
+	sourcesRest = 4 * time.Second
 	// lastSeenInterval, agentUsesInterval and refusalsInterval are the intervals of the other
 	// flushes.
 	lastSeenInterval  = 500 * time.Millisecond

@@ -76,29 +76,28 @@ func (u *Usage) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeyS
 // readSources returns the sources of a key by address and client, and whether that is certain.
 func (u *Usage) readSources(ctx context.Context, accountID, keyID uuid.UUID, since usage.Mark) (all map[[2]string]KeySource, certain bool, err error) {
 	first := SourceDays.Starts(u.keys.db.Now())[0]
-	var rows []struct {
-		KeySource  `bun:"embed:"`
-		LastUsedAt *time.Time
-	}
-	err = u.keys.db.NewSelect().TableExpr("api_keys AS api_key").Join(db.JoinLastUses).
+	var rows []KeySource
+	err = u.keys.db.NewSelect().TableExpr("api_keys AS api_key").
 		Join("LEFT JOIN api_key_sources AS source ON source.api_key_id = api_key.id").
 		Where("api_key.account_id = ? AND api_key.id = ?", accountID, keyID).
-		ColumnExpr("COALESCE(source.address, '') AS address, COALESCE(source.client, '') AS client, last_use.used_at AS last_used_at").
+		ColumnExpr("COALESCE(source.address, '') AS address, COALESCE(source.client, '') AS client").
 		ColumnExpr("min(source.first_seen) AS first_seen, max(source.last_seen) AS last_seen").
 		ColumnExpr("COALESCE(sum(CASE WHEN source.day >= ? THEN source.requests END), 0) AS requests", first).
-		GroupExpr("source.address, source.client, last_use.used_at").Scan(ctx, &rows)
+		GroupExpr("source.address, source.client").Scan(ctx, &rows)
 	if err != nil || len(rows) == 0 { // another account's key
 		return nil, true, err
 	}
 	all = map[[2]string]KeySource{}
-	var lastUsed *time.Time
+	var lastSeen *time.Time
 	for _, row := range rows {
-		lastUsed = row.LastUsedAt
-		if row.LastSeen != (time.Time{}) {
-			addSource(all, row.KeySource)
+		if row.LastSeen.IsZero() {
+			continue
+		}
+		if addSource(all, row); lastSeen == nil || row.LastSeen.After(*lastSeen) {
+			lastSeen = &row.LastSeen
 		}
 	}
-	certain = u.keys.usage.UnwrittenSources(keyID, lastUsed, since, func(unwritten usage.SourceEntry) {
+	certain = u.keys.usage.UnwrittenSources(keyID, lastSeen, since, func(unwritten usage.SourceEntry) {
 		if unwritten.LastUse().Before(first) {
 			unwritten.Requests = 0
 		}

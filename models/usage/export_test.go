@@ -3,7 +3,7 @@ package usage
 import "context"
 
 // Flush writes all counts, as Run does at intervals.
-func (r *Recorder) Flush(ctx context.Context) error { return r.flush(ctx, false) }
+func (r *Recorder) Flush(ctx context.Context) error { return r.flush(ctx, false, false) }
 
 // Age makes the written buckets older than the next flush keeps them.
 func (r *Recorder) Age() {
@@ -18,6 +18,7 @@ func (r *Recorder) Age() {
 const (
 	MaxPending     = maxPending
 	Reserve        = reserve
+	MaxResting     = maxResting
 	BatchSources   = batchSources
 	AccountSources = accountSources
 )

@@ -73,7 +73,7 @@ func (d database) recorder(t testing.TB) *usage.Recorder {
 
 func recorder(t testing.TB, writer usage.Writer) *usage.Recorder {
 	t.Helper()
-	r := usage.New(writer, false)
+	r := usage.New(writer, false, 0)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

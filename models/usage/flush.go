@@ -25,7 +25,7 @@ func (r *Recorder) Run(ctx context.Context, interval time.Duration, failed func(
 			return
 		case <-ticker.C:
 		}
-		err := r.flush(ctx, r.yield)
+		err := r.flush(ctx, r.yield, false)
 		if err != nil && ctx.Err() == nil {
 			failed(err)
 		}
@@ -34,30 +34,34 @@ func (r *Recorder) Run(ctx context.Context, interval time.Duration, failed func(
 
 // Close writes all counts and closes the writer.
 func (r *Recorder) Close(ctx context.Context) error {
-	return errors.Join(r.flush(ctx, false), r.writer.Close())
+	return errors.Join(r.flush(ctx, false, true), r.writer.Close())
 }
 
-// flush writes all counts that were recorded before it began. An error loses none of them.
-func (r *Recorder) flush(ctx context.Context, yield bool) error {
+// flush writes all counts that were recorded before it began, with the sources of the keys that do
+// not rest, or of all. An error loses none of them.
+func (r *Recorder) flush(ctx context.Context, yield, all bool) error {
 	select {
 	case <-r.turn:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { r.turn <- struct{}{} }()
+	err := r.writeRest(ctx, yield)
 	r.mu.Lock()
+	if len(r.open) == 0 && r.rests.over(all) {
+		r.open = append(r.open, newBucket(r.rests.hour))
+	}
 	waiting := len(r.open)
 	r.mu.Unlock()
-	err := r.writeRest(ctx, yield)
 	for ; err == nil && waiting > 0; waiting-- {
-		r.take()
+		r.take(all)
 		err = r.writeRest(ctx, yield)
 	}
 	return err
 }
 
 // take ends the counting in the oldest open bucket, and prepares the bucket for writing.
-func (r *Recorder) take() {
+func (r *Recorder) take(all bool) {
 	r.mu.Lock()
 	b := r.open[0]
 	r.open = r.open[1:]
@@ -68,11 +72,17 @@ func (r *Recorder) take() {
 	r.taken = append(r.taken, b)
 	r.mu.Unlock()
 
+	r.wake(b, all)
 	// Counting has ended, so sorting needs no lock.
 	entries := b.sorted()
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	b.entries, b.counts, b.keys, b.ids, b.sourcesOf = entries, nil, nil, nil, nil
+	r.mu.Unlock()
+	if !all {
+		r.hold(b)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	b.batch = b.next()
 }
 
@@ -124,6 +134,7 @@ func (r *Recorder) write(ctx context.Context, b *bucket) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.begin(b)
 	r.stats.Batches++
 	r.stats.Written += int64(len(b.batch))
 	b.written, b.done = b.written+len(b.batch), time.Now()

@@ -30,9 +30,9 @@ const postgresAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_a
 // postgresAddSources adds a batch by source, in the transaction of postgresAdd, which has locked
 // the rows of the keys. A trigger limits the sources of a key on a day.
 const postgresAddSources = `INSERT INTO api_key_sources AS stored (api_key_id, day, address, client, requests, first_seen, last_seen)
-	SELECT used.api_key_id, date_trunc('day', $1::timestamptz, 'UTC'), used.address, used.client, used.requests, used.first_seen, used.last_seen
-	FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[])
-		AS used (api_key_id, address, client, requests, first_seen, last_seen)
+	SELECT used.api_key_id, used.day, used.address, used.client, used.requests, used.first_seen, used.last_seen
+	FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[])
+		AS used (api_key_id, day, address, client, requests, first_seen, last_seen)
 	ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET
 		requests = stored.requests + excluded.requests,
 		first_seen = LEAST(stored.first_seen, excluded.first_seen), last_seen = GREATEST(stored.last_seen, excluded.last_seen)`
@@ -72,7 +72,7 @@ func (p *Postgres) write(ctx context.Context, hour time.Time, entries []Entry, s
 	if _, err := tx.ExecContext(ctx, postgresAdd, postgresArguments(hour, entries)...); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, postgresAddSources, postgresSources(hour, sources)...); err != nil {
+	if _, err := tx.ExecContext(ctx, postgresAddSources, postgresSources(sources)...); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -119,17 +119,19 @@ func postgresArguments(hour time.Time, entries []Entry) []any {
 }
 
 // postgresSources is postgresArguments for postgresAddSources.
-func postgresSources(hour time.Time, entries []SourceEntry) []any {
+func postgresSources(entries []SourceEntry) []any {
 	n := len(entries)
 	keys, requests := make(pgtype.FlatArray[pgtype.UUID], n), make(pgtype.FlatArray[pgtype.Int8], n)
 	addresses, clients := make(pgtype.FlatArray[string], n), make(pgtype.FlatArray[string], n)
+	days := make(pgtype.FlatArray[pgtype.Timestamptz], n)
 	firsts, lasts := make(pgtype.FlatArray[pgtype.Timestamptz], n), make(pgtype.FlatArray[pgtype.Timestamptz], n)
 	for i, entry := range entries {
 		keys[i] = pgtype.UUID{Bytes: entry.Key, Valid: true}
+		days[i] = pgtype.Timestamptz{Time: entry.Day(), Valid: true}
 		addresses[i], clients[i] = entry.Address(), entry.Client()
 		requests[i] = pgtype.Int8{Int64: entry.Requests, Valid: true}
 		firsts[i] = pgtype.Timestamptz{Time: entry.FirstUse(), Valid: true}
 		lasts[i] = pgtype.Timestamptz{Time: entry.LastUse(), Valid: true}
 	}
-	return []any{pgx.QueryExecModeCacheStatement, hour, keys, addresses, clients, requests, firsts, lasts}
+	return []any{pgx.QueryExecModeCacheStatement, keys, days, addresses, clients, requests, firsts, lasts}
 }

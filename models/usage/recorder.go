@@ -45,12 +45,15 @@ type Recorder struct {
 	stats   Stats
 
 	forgotten Mark // the last batch of the buckets that are no longer in taken
+
+	rests rests
 }
 
 // New returns a recorder that writes with w and closes it. With yield, the recorder pauses after
-// each batch for as long as the batch took, so that others can write too.
-func New(w Writer, yield bool) *Recorder {
-	r := &Recorder{writer: w, yield: yield, turn: make(chan struct{}, 1)}
+// each batch for as long as the batch took, so that others can write too. After the sources of a key
+// were written, those that come during the rest wait for its end.
+func New(w Writer, yield bool, rest time.Duration) *Recorder {
+	r := &Recorder{writer: w, yield: yield, turn: make(chan struct{}, 1), rests: rests{rest: rest, held: map[uuid.UUID][]SourceEntry{}}}
 	r.turn <- struct{}{}
 	return r
 }
@@ -149,16 +152,19 @@ func (r *Recorder) mark() Mark {
 // Unwritten calls visit with the key's counts in each hour that a report lacks, and reports whether
 // that is certain. The report has read the stored last use, which may be nil, after the mark.
 func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, since Mark, visit func(hour time.Time, requests, refusals int64)) (certain bool) {
-	return r.unwritten(key, stored, since, func(b *bucket, n counts) { visit(b.start(), n.Requests, n.Refusals) })
-}
-
-func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, since Mark, visit func(*bucket, counts)) (certain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.unwritten(key, stored, since, (*counts).counted, func(b *bucket, n counts) { visit(b.start(), n.Requests, n.Refusals) })
+}
+
+// unwritten visits what a report lacks of the counts that are relevant to it. The caller holds mu.
+func (r *Recorder) unwritten(
+	key uuid.UUID, stored *time.Time, since Mark, relevant func(*counts) bool, visit func(*bucket, counts),
+) (certain bool) {
 	certain = since >= r.forgotten
 	for _, b := range r.buckets() {
 		n, i := b.find(key)
-		if n == (counts{}) || i >= 0 && i < b.writtenAt(since) {
+		if !relevant(&n) || i >= 0 && i < b.writtenAt(since) {
 			continue
 		}
 		lacking := true

@@ -206,7 +206,7 @@ func id(i int) uuid.UUID { return uuid.UUID{0: byte(i), 1: byte(i >> 8), 2: byte
 // wait are still counted, and those of other accounts too.
 func TestCountsBeforeAFlushAreBounded(t *testing.T) {
 	t.Parallel()
-	r := usage.New(nil, false)
+	r := usage.New(nil, false, 0)
 	first := uuid.New()
 	keys := 0
 	count := func(account uuid.UUID) {
@@ -245,7 +245,7 @@ func TestCountsBeforeAFlushAreBounded(t *testing.T) {
 // all others.
 func TestSourcesInMemoryAreBounded(t *testing.T) {
 	t.Parallel()
-	r := usage.New(nil, false)
+	r := usage.New(nil, false, 0)
 	named, others := 0, int64(0)
 	for key := range 300 {
 		for i := range 30 {

@@ -99,6 +99,9 @@ type SourceEntry struct {
 	sourceCounts
 }
 
+// Day returns the start of the day (UTC). All requests of an entry are of one day.
+func (c sourceCounts) Day() time.Time { return c.FirstUse().Truncate(24 * time.Hour) }
+
 // FirstUse and LastUse return the times of the first and the last request.
 func (c sourceCounts) FirstUse() time.Time { return time.UnixMicro(c.first).UTC() }
 
@@ -193,19 +196,24 @@ func (b *bucket) entriesBySource(entries []Entry) []SourceEntry {
 // eachSource calls visit with the counts of a key by source.
 func (b *bucket) eachSource(n counts, visit func(sourceCounts)) {
 	switch {
-	case n.uses == 0:
-	case n.sources == 0:
-		visit(sourceCounts{id: n.source, Requests: n.uses, first: n.first, last: n.Last})
-	default:
+	case n.sources > 0:
 		for _, one := range b.byKey[n.sources-1] {
 			visit(one)
 		}
+	case n.uses > 0:
+		visit(sourceCounts{id: n.source, Requests: n.uses, first: n.first, last: n.Last})
 	}
 }
 
-// UnwrittenSources is [Recorder.Unwritten] for the key's counts by source.
+// UnwrittenSources is [Recorder.Unwritten] for the key's counts by source. The report has read the
+// last of the stored times at which a source was seen.
 func (r *Recorder) UnwrittenSources(key uuid.UUID, stored *time.Time, since Mark, visit func(SourceEntry)) (certain bool) {
-	return r.unwritten(key, stored, since, func(b *bucket, n counts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, held := range r.rests.held[key] {
+		visit(held)
+	}
+	return r.unwritten(key, stored, since, (*counts).bySource, func(b *bucket, n counts) {
 		b.eachSource(n, func(one sourceCounts) { visit(SourceEntry{Key: key, Source: b.sources[one.id], sourceCounts: one}) })
 	})
 }

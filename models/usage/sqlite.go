@@ -78,12 +78,11 @@ func (s *SQLite) write(ctx context.Context, hour time.Time, entries []Entry, sou
 			deleted[entry.Key] = true
 		}
 	}
-	day := hour.Truncate(24 * time.Hour).Format(sqliteTime)
 	for _, entry := range sources {
 		if deleted[entry.Key] {
 			continue
 		}
-		if _, err := addSource.ExecContext(endless, entry.Key.String(), day, entry.Address(), entry.Client(), entry.Requests,
+		if _, err := addSource.ExecContext(endless, entry.Key.String(), entry.Day().Format(sqliteTime), entry.Address(), entry.Client(), entry.Requests,
 			entry.FirstUse().Format(sqliteTime), entry.LastUse().Format(sqliteTime)); err != nil {
 			return err
 		}

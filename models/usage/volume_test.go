@@ -95,7 +95,7 @@ func BenchmarkFlush(b *testing.B) {
 func BenchmarkMemory(b *testing.B) {
 	const n = 1_000_000
 	for b.Loop() {
-		r, before := usage.New(nil, false), heap()
+		r, before := usage.New(nil, false, 0), heap()
 		for i := range n {
 			r.Count(account, id(i), backend, noon, 1, 0)
 		}
@@ -117,7 +117,7 @@ func BenchmarkCount(b *testing.B) {
 	for _, n := range []int{1, 100_000} {
 		b.Run(fmt.Sprintf("%d keys", n), func(b *testing.B) {
 			b.ReportAllocs()
-			r, address := usage.New(nil, false), netip.MustParseAddr("192.0.2.7")
+			r, address := usage.New(nil, false, 0), netip.MustParseAddr("192.0.2.7")
 			for i := 0; b.Loop(); i++ {
 				r.Count(account, id(i%n), usage.NewSource(address, "python-requests/2.32.3"), noon, 1, 0)
 			}

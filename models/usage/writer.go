@@ -9,9 +9,9 @@ import (
 
 // Writer writes batches to one kind of database. A [Recorder] makes one call at a time.
 type Writer interface {
-	// Write adds the entries of an hour, sorted by key, and their requests by source to the
-	// stored counts in one transaction, except those of keys that were deleted. After an error,
-	// the outcome is unknown.
+	// Write adds the entries of an hour, sorted by key, and their requests by source, which may
+	// be of earlier days, to the stored counts in one transaction, except those of keys that
+	// were deleted. After an error, the outcome is unknown.
 	Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error
 
 	// Close releases the connection.
@@ -46,5 +46,9 @@ func (c *counts) add(other counts) {
 	c.Requests += other.Requests
 	c.Refusals += other.Refusals
 }
+
+func (c *counts) counted() bool { return c.Requests != 0 || c.Refusals != 0 }
+
+func (c *counts) bySource() bool { return c.uses != 0 || c.sources != 0 }
 
 func (c *counts) lastUse() time.Time { return time.UnixMicro(c.Last).UTC() }
