@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/mail"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -87,12 +88,16 @@ func joins(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.M, unicode.S) && !unicode.Is(unicode.Latin, r)
 }
 
+// apart matches characters that are written as several code points. Others are not composed: NFC
+// makes an ASCII letter of the Kelvin sign, which is another mailbox.
+var apart = regexp.MustCompile(`\PM\pM+|[\x{1100}-\x{11ff}]{2,}`)
+
 // ReadEmail returns an email as people read it: without spaces and invisible characters around it,
-// composed (NFC), and with its domain in Unicode. Chromium sends domains in ASCII, and others send
+// with its accents composed, and with its domain in Unicode. Chromium sends domains in ASCII, and others send
 // what was typed.
 func ReadEmail(email string) string {
 	email = strings.TrimFunc(email, func(r rune) bool { return unicode.IsSpace(r) || Hidden(r) && !unicode.IsControl(r) })
-	email = norm.NFC.String(email)
+	email = apart.ReplaceAllStringFunc(email, norm.NFC.String)
 	local, domain, ok := cutEmail(email)
 	ascii, err := idna.Lookup.ToASCII(domain)
 	if !ok || err != nil || strings.EqualFold(domain, ascii) && !strings.Contains(ascii, "xn--") {
@@ -153,13 +158,26 @@ func hashLowerCase(email string) []byte {
 func EmailHashes(email string) (hashes [][]byte) {
 	read := ReadEmail(email)
 	for _, hash := range [][]byte{
-		hashLowerCase(strings.TrimSpace(email)), HashEmail(email), hashLowerCase(read), hashLowerCase(MailAddress(norm.NFD.String(read))),
+		hashLowerCase(strings.TrimSpace(email)), HashEmail(email), hashLowerCase(read), hashLowerCase(MailAddress(takenApart(read))),
 	} {
 		if !slices.ContainsFunc(hashes, func(other []byte) bool { return bytes.Equal(other, hash) }) {
 			hashes = append(hashes, hash)
 		}
 	}
 	return hashes
+}
+
+// takenApart returns an email with accents as code points of their own.
+func takenApart(email string) string {
+	var all strings.Builder
+	for _, r := range email {
+		if parts := norm.NFD.String(string(r)); utf8.RuneCountInString(parts) > 1 {
+			all.WriteString(parts)
+		} else {
+			all.WriteRune(r) // such as the Kelvin sign
+		}
+	}
+	return all.String()
 }
 
 // StoredHash returns an expression for the hash that the user with an email has. If two users have
