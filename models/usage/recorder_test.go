@@ -342,8 +342,9 @@ func TestFailedFlushesLoseNothing(t *testing.T) {
 			for range 2 {
 				countEach(r, keys, noon)
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
-				defer cancel()
-				if err := r.Flush(ctx); err == nil {
+				err := r.Flush(ctx)
+				cancel()
+				if err == nil {
 					t.Fatalf("%s: the flush succeeded", name)
 				}
 			}
