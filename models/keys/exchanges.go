@@ -63,7 +63,8 @@ func (a *API) Exchange(ctx context.Context, key Key, t WorkloadToken) (reason st
 		if reason = t.Check(current.TrustPins); reason == "" {
 			reason, err = t.use(ctx, tx, key)
 		}
-		if err == nil && reason == "" && current.TrustPins == nil && t.Pins != nil {
+		first := current.TrustPins == nil && t.Pins != nil
+		if err == nil && reason == "" && first {
 			err = tx.Update(ctx, &Key{ID: key.ID, TrustPins: t.Pins}, "trust_pins")
 		}
 		if err != nil {

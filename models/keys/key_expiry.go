@@ -124,7 +124,8 @@ func recordExpiry(ctx context.Context, tx db.Tx, ids []uuid.UUID) error {
 		if !key.ExpiresAt.After(expiredBy(tx.DB)) {
 			action, state = record.ActionKeyExpired, ExpiryRecorded
 		}
-		if key.ExpiryRecorded >= state || state == ExpiryAnnounced && key.ExpiresAt.After(tx.Now().Add(FirstWarning)) {
+		early := state == ExpiryAnnounced && key.ExpiresAt.After(tx.Now().Add(FirstWarning))
+		if key.ExpiryRecorded >= state || early {
 			continue
 		}
 		key.ExpiryRecorded = state

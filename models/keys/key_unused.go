@@ -79,6 +79,11 @@ func (w *keyWarning) postpone(now time.Time, by time.Duration) {
 // next returns what is due now, and sets the time of the next look. A key is revoked after lifetime
 // without a use; 0: never.
 func (w *keyWarning) next(now time.Time, lifetime time.Duration, mail bool) unusedStep {
+	if lifetime == 0 {
+		w.reset()
+		w.CheckAt = nil
+		return unusedWait
+	}
 	used := w.CreatedAt
 	if w.LastUsedAt != nil {
 		used = db.Later(used, *w.LastUsedAt)
@@ -88,12 +93,9 @@ func (w *keyWarning) next(now time.Time, lifetime time.Duration, mail bool) unus
 	}
 	// With a short lifetime, no mail is about a key that is used every day.
 	due, step := db.Later(used.Add(lifetime-firstUnusedMail), used.Add(value.Day)), unusedWarn
-	if lifetime == 0 || now.Before(due) || w.Since != nil && used.After(*w.Since) || mail && w.Warnings == 0 {
+	again := now.Before(due) || w.Since != nil && used.After(*w.Since)
+	if again || mail && w.Warnings == 0 {
 		w.reset()
-	}
-	if lifetime == 0 {
-		w.CheckAt = nil
-		return unusedWait
 	}
 	if w.Since != nil {
 		due, step = w.following(mail)
