@@ -140,7 +140,7 @@ func queueLeak(ctx context.Context, tx db.Tx, key Key, activityID uuid.UUID) err
 	if err != nil {
 		return err
 	}
-	var mails []record.Mail
+	dueTo := map[time.Time][]string{}
 	for _, recipient := range recipients {
 		if slices.Contains(waiting, recipient) {
 			continue
@@ -151,14 +151,15 @@ func queueLeak(ctx context.Context, tx db.Tx, key Key, activityID uuid.UUID) err
 				due = next
 			}
 		}
-		mails = append(mails, record.Mail{
-			Kind: record.ActionKeyLeaked, AccountID: &key.AccountID, ActivityID: &activityID, Recipient: recipient,
-			CreatedAt: *key.RevokedAt, DueAt: due,
+		dueTo[due] = append(dueTo[due], recipient)
+	}
+	for due, recipients := range dueTo {
+		_, err := record.QueueMails(ctx, tx, recipients, record.Mail{
+			Kind: record.ActionKeyLeaked, AccountID: &key.AccountID, ActivityID: &activityID, CreatedAt: *key.RevokedAt, DueAt: due,
 		})
+		if err != nil {
+			return err
+		}
 	}
-	if len(mails) == 0 {
-		return nil
-	}
-	_, err = record.QueueMails(ctx, tx, mails)
-	return err
+	return nil
 }

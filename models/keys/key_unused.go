@@ -364,13 +364,9 @@ func queueUnusedMails(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys [
 		return nil, false, err
 	}
 	id := value.NewID()
-	mails := make([]record.Mail, len(recipients))
-	for i, recipient := range recipients {
-		mails[i] = record.Mail{
-			Kind: record.MailKeysUnused, AccountID: &accountID, ActivityID: &id, Recipient: recipient, CreatedAt: now, DueAt: tx.Now(),
-		}
-	}
-	queued, err := record.QueueMails(ctx, tx, mails)
+	queued, err := record.QueueMails(ctx, tx, recipients, record.Mail{
+		Kind: record.MailKeysUnused, AccountID: &accountID, ActivityID: &id, CreatedAt: now, DueAt: tx.Now(),
+	})
 	return &id, queued, err
 }
 

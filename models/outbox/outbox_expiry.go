@@ -94,9 +94,5 @@ func queueWarnings(ctx context.Context, tx db.Tx, accountID uuid.UUID, keys []uu
 	if room, err := record.HasMailRoom(ctx, tx, &accountID); err != nil || !room {
 		return false, err
 	}
-	mails := make([]record.Mail, len(recipients))
-	for i, recipient := range recipients {
-		mails[i] = record.Mail{Kind: record.MailKeysExpiring, AccountID: &accountID, Recipient: recipient, CreatedAt: now}
-	}
-	return record.QueueMails(ctx, tx, mails)
+	return record.QueueMails(ctx, tx, recipients, record.Mail{Kind: record.MailKeysExpiring, AccountID: &accountID, CreatedAt: now})
 }

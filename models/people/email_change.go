@@ -57,13 +57,13 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 		if err := tx.DeleteOf(ctx, user.ID, emailChanges.table); err != nil {
 			return err
 		}
-		mails := []record.Mail{{Kind: record.MailEmailConfirmation, AccountID: &user.AccountID, Recipient: email}}
-		queued, err := record.QueueMails(ctx, tx, mails)
+		mail := record.Mail{ID: value.NewID(), Kind: record.MailEmailConfirmation, AccountID: &user.AccountID}
+		queued, err := record.QueueMails(ctx, tx, []string{email}, mail)
 		if err != nil || !queued {
 			return err
 		}
 		return tx.Insert(ctx, &emailChange{
-			UserID: user.ID, Email: email, MailID: mails[0].ID, ExpiresAt: tx.Now().Add(emailChangeLife),
+			UserID: user.ID, Email: email, MailID: mail.ID, ExpiresAt: tx.Now().Add(emailChangeLife),
 		})
 	})
 }
@@ -98,12 +98,12 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 		if err != nil {
 			return "", value.NoRows(err, value.ErrNoEmailChange)
 		}
-		mails := []record.Mail{{Kind: record.MailEmailConfirmation, AccountID: &session.AccountID, Recipient: change.Email}}
-		if sent, err = record.QueueMails(ctx, tx, mails); err != nil || !sent {
+		mail := record.Mail{ID: value.NewID(), Kind: record.MailEmailConfirmation, AccountID: &session.AccountID}
+		if sent, err = record.QueueMails(ctx, tx, []string{change.Email}, mail); err != nil || !sent {
 			return change.Email, err
 		}
 		_, err = tx.NewUpdate().Model((*emailChange)(nil)).
-			Set("mail_id = ?, token_hash = NULL, expires_at = ?", mails[0].ID, tx.Now().Add(emailChangeLife)).
+			Set("mail_id = ?, token_hash = NULL, expires_at = ?", mail.ID, tx.Now().Add(emailChangeLife)).
 			Where("user_id = ?", session.UserID).Exec(ctx)
 		return change.Email, err
 	})

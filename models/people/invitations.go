@@ -204,7 +204,7 @@ func recordInvitation(ctx context.Context, tx db.Tx, n Invitation, actor record.
 	if err != nil || sent >= maxInvitationMails {
 		return false, err
 	}
-	return record.QueueMails(ctx, tx, []record.Mail{{Kind: activity.Action, AccountID: &n.AccountID, ActivityID: &activity.ID, Recipient: n.Email}})
+	return record.QueueMails(ctx, tx, []string{n.Email}, record.Mail{Kind: activity.Action, AccountID: &n.AccountID, ActivityID: &activity.ID})
 }
 
 // CreateInvitationLink gives the invitation of a queued mail a second token, which replaces that of

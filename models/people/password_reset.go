@@ -51,7 +51,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 		if err := value.NoRows(err, nil); err != nil {
 			return err
 		}
-		_, err = record.QueueMails(ctx, tx, []record.Mail{{Kind: record.MailPasswordForgotten, EmailHash: hash}})
+		_, err = record.QueueMails(ctx, tx, []string{""}, record.Mail{Kind: record.MailPasswordForgotten, EmailHash: hash})
 		return err
 	})
 }

@@ -68,10 +68,10 @@ func (s *Sessions) create(ctx context.Context, tx db.Tx, user User, method signI
 	if !tx.DB.Mails || method == byInvitation || client.Device.belongsTo(user) {
 		return token, nil
 	}
-	_, err = record.QueueMails(ctx, tx, []record.Mail{{
-		Kind: activity.Action, AccountID: &user.AccountID, ActivityID: &activity.ID, Recipient: user.Email,
+	_, err = record.QueueMails(ctx, tx, []string{user.Email}, record.Mail{
+		Kind: activity.Action, AccountID: &user.AccountID, ActivityID: &activity.ID,
 		DeviceHash: throttle.SubjectOf("client", value.Network(client.Address)+"\x00"+session.UserAgent).Hash,
-	}})
+	})
 	return token, err
 }
 

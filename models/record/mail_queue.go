@@ -25,21 +25,26 @@ const (
 	maxResetMails = 1000
 )
 
-// QueueMails adds mails of one kind and account, or of none, to the outbox and reports whether it
-// did. If there is no room, it drops them and logs a warning. Those beyond the limits of their
-// addresses are dropped too, and those that nobody can receive.
-func QueueMails(ctx context.Context, tx db.Tx, mails []Mail) (bool, error) {
-	mails = slices.DeleteFunc(mails, func(m Mail) bool { return strings.HasSuffix(m.Recipient, value.UnprovenDomain) })
+// QueueMails adds a mail to each recipient to the outbox and reports whether it did. If there is no
+// room, it drops them and logs a warning. Those beyond the limits of their addresses are dropped
+// too, and those that nobody can receive. Only a mail to one recipient can have an id.
+func QueueMails(ctx context.Context, tx db.Tx, recipients []string, mail Mail) (bool, error) {
+	var mails []Mail
+	for _, mail.Recipient = range recipients {
+		if !strings.HasSuffix(mail.Recipient, value.UnprovenDomain) {
+			mails = append(mails, mail)
+		}
+	}
 	if len(mails) == 0 {
 		return false, nil
 	}
-	room, err := HasMailRoom(ctx, tx, mails[0].AccountID)
+	room, err := HasMailRoom(ctx, tx, mail.AccountID)
 	if err != nil {
 		return false, err
 	}
 	if !room {
 		tx.DB.MailsDropped.Add(uint64(len(mails)))
-		tx.DB.Logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
+		tx.DB.Logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mail.Kind)))
 		return false, nil
 	}
 	if mails, err = limitMails(ctx, tx, mails); err != nil || len(mails) == 0 {
@@ -97,7 +102,7 @@ const (
 // transactions can exceed the limits by a few mails.
 func limitMails(ctx context.Context, tx db.Tx, mails []Mail) ([]Mail, error) {
 	for i := range mails {
-		mails[i].ID = value.NewID()
+		mails[i].ID = cmp.Or(mails[i].ID, value.NewID())
 	}
 	kind, now, limit := mails[0].Kind, tx.Now(), maxRecentMails
 	switch kind {

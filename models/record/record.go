@@ -146,14 +146,10 @@ func Add(ctx context.Context, tx db.Tx, actor Actor, activity Activity) error {
 		return nil
 	}
 	recipients, err := follows.mail(ctx, tx, activity)
-	if err != nil || len(recipients) == 0 {
+	if err != nil {
 		return err
 	}
-	mails := make([]Mail, len(recipients))
-	for i, recipient := range recipients {
-		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient}
-	}
-	_, err = QueueMails(ctx, tx, mails)
+	_, err = QueueMails(ctx, tx, recipients, Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID})
 	return err
 }
 

@@ -255,14 +255,10 @@ func mailFailure(ctx context.Context, tx db.Tx, endpoint Endpoint) error {
 		return nil
 	}
 	recipients, err := record.Owners(ctx, tx, record.Activity{AccountID: endpoint.AccountID})
-	if err != nil || len(recipients) == 0 {
+	if err != nil {
 		return err
 	}
-	mails := make([]record.Mail, len(recipients))
-	for i, recipient := range recipients {
-		mails[i] = record.Mail{Kind: record.MailWebhookFailing, AccountID: &endpoint.AccountID, ActivityID: &endpoint.ID, Recipient: recipient}
-	}
-	_, err = record.QueueMails(ctx, tx, mails)
+	_, err = record.QueueMails(ctx, tx, recipients, record.Mail{Kind: record.MailWebhookFailing, AccountID: &endpoint.AccountID, ActivityID: &endpoint.ID})
 	return err
 }
 
