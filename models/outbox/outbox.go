@@ -97,35 +97,8 @@ func (o *Outbox) claimNext(ctx context.Context, tx db.Tx) (mail record.Mail, tok
 	if err != nil {
 		return mail, "", err
 	}
-	switch mail.Kind {
-	case record.MailWebhookFailing:
-		err = tx.NewSelect().Model((*webhooks.Endpoint)(nil)).Column("url").Where("endpoint.id = ? AND endpoint.removed_at IS NULL", mail.ActivityID).Scan(ctx, &mail.Label)
-		if err = value.NoRows(err, nil); mail.Label == "" {
-			mail.Recipient = "" // the endpoint was removed
-		}
-	case record.MailPasswordForgotten:
-		mail.Recipient, token, err = people.CreatePasswordResetLink(ctx, tx, mail)
-	case record.MailEmailConfirmation:
-		if token, err = people.CreateEmailChangeLink(ctx, tx, mail); token == "" {
-			mail.Recipient = ""
-		}
-	case record.ActionInvitationCreated:
-		if token, err = people.CreateInvitationLink(ctx, tx, &mail); token == "" {
-			mail.Recipient = ""
-		}
-	case record.MailKeysExpiring:
-		if mail.Keys, err = readExpiring(ctx, tx, mail); len(mail.Keys) == 0 {
-			mail.Recipient = ""
-		}
-	case record.MailKeysUnused:
-		if mail.Keys, err = readUnused(ctx, tx, mail); len(mail.Keys) == 0 {
-			mail.Recipient = ""
-		}
-	case record.ActionKeyLeaked:
-		if mail.Keys, err = readLeaked(ctx, tx, mail); len(mail.Keys) == 0 {
-			mail.Recipient = ""
-		}
-	default: // the others have no link of their own
+	if complete := contents[mail.Kind]; complete != nil {
+		token, err = complete(ctx, tx, &mail)
 	}
 	if err != nil || mail.Recipient != "" {
 		return mail, token, err
@@ -186,49 +159,72 @@ func (o *Outbox) Waiting(ctx context.Context) (int, error) {
 	return int(count), value.Failed("count mails", err)
 }
 
-// readExpiring reads the keys that a mail about their expiry reports. Because it reads them when
-// the mail is sent, it leaves out those that were revoked or edited since.
-func readExpiring(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.MailKey, error) {
-	return listKeys(readKeys(ctx, tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
-		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
-		OrderExpr("api_key.expires_at, api_key.id"), mail))
+// content completes a mail that is sent, and returns the token of its link if it has one. It
+// empties the recipient of a mail that nobody should get any more.
+type content func(ctx context.Context, tx db.Tx, mail *record.Mail) (token string, err error)
+
+// contents has a row for each kind of mail that says more than its activity.
+var contents = map[record.Action]content{
+	record.MailPasswordForgotten:   people.CreatePasswordResetLink,
+	record.MailEmailConfirmation:   people.CreateEmailChangeLink,
+	record.ActionInvitationCreated: people.CreateInvitationLink,
+	record.MailWebhookFailing:      readURL,
+	record.MailKeysExpiring:        listing(expiring),
+	record.MailKeysUnused:          listing(unused),
+	record.ActionKeyLeaked:         listing(leaked),
 }
 
-// readUnused reads the keys that a mail about unused keys reports, without those that were used
-// since.
-func readUnused(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.MailKey, error) {
-	return listKeys(readKeys(ctx, tx.NewSelect().ColumnExpr("?TableColumns").ColumnExpr("warning.ends_at AS unused_end").
+// readURL reads the URL of a webhook, unless it was removed since.
+func readURL(ctx context.Context, tx db.Tx, mail *record.Mail) (string, error) {
+	err := tx.NewSelect().Model((*webhooks.Endpoint)(nil)).Column("url").Where("endpoint.id = ? AND endpoint.removed_at IS NULL", mail.ActivityID).Scan(ctx, &mail.Label)
+	if mail.Label == "" {
+		mail.Recipient = ""
+	}
+	return "", value.NoRows(err, nil)
+}
+
+// listing reads the keys that a mail reports to its recipient: an owner, or the user who generated
+// the key. It reads them when the mail is sent, so it leaves out those that were revoked, edited or
+// used since. A recipient who was disabled or removed since gets no mail.
+func listing(reported func(db.Tx, *record.Mail) *bun.SelectQuery) content {
+	return func(ctx context.Context, tx db.Tx, mail *record.Mail) (string, error) {
+		var found []keys.Key
+		err := reported(tx, mail).Model(&found).Where("api_key.account_id = ?", mail.AccountID).
+			Where("EXISTS (SELECT 1 FROM users AS u WHERE u.account_id = api_key.account_id AND u.email = ? AND "+
+				"u.disabled_at IS NULL AND u.removed_at IS NULL AND (u.role = ? OR u.id = api_key.created_by))",
+				mail.Recipient, people.RoleOwner).Scan(ctx)
+		for _, key := range found {
+			at := cmp.Or(key.RevokedAt, key.UnusedEnd, key.ExpiresAt)
+			mail.Keys = append(mail.Keys, record.MailKey{Label: key.Label, Masked: key.Masked(), Leak: key.Leak, At: *at})
+		}
+		if len(found) == 0 {
+			mail.Recipient = ""
+		}
+		return "", err
+	}
+}
+
+// expiring selects the keys whose expiry a mail reports.
+func expiring(tx db.Tx, mail *record.Mail) *bun.SelectQuery {
+	return tx.NewSelect().Where("api_key.expiry_warned_at = ?", mail.CreatedAt).
+		Where("api_key.revoked_at IS NULL AND api_key.expires_at > ?", tx.Now()).
+		OrderExpr("api_key.expires_at, api_key.id")
+}
+
+// unused selects the keys that a mail about unused keys reports.
+func unused(tx db.Tx, mail *record.Mail) *bun.SelectQuery {
+	return tx.NewSelect().ColumnExpr("?TableColumns").ColumnExpr("warning.ends_at AS unused_end").
 		Join("JOIN key_warnings AS warning ON warning.api_key_id = api_key.id").
 		Where("warning.warning_id = ? AND warning.policy >= 0", mail.ActivityID).
 		Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", tx.Now()).
 		Where("NOT EXISTS (SELECT 1 FROM api_key_last_uses AS last_use WHERE last_use.api_key_id = api_key.id AND last_use.used_at > ?)", mail.CreatedAt).
-		OrderExpr("api_key.id"), mail))
+		OrderExpr("api_key.id")
 }
 
-// readLeaked reads the keys that a mail about leaked keys reports: those that were revoked since
-// the first one, at most MaxLeakedKeys+1.
-func readLeaked(ctx context.Context, tx db.Tx, mail record.Mail) ([]record.MailKey, error) {
-	return listKeys(readKeys(ctx, tx.NewSelect().Where("COALESCE(api_key.revoked_at, api_key.expires_at) >= ?", mail.CreatedAt).
+// leaked selects the keys that a mail about leaked keys reports: those that were revoked since the
+// first one, at most MaxLeakedKeys+1.
+func leaked(tx db.Tx, mail *record.Mail) *bun.SelectQuery {
+	return tx.NewSelect().Where("COALESCE(api_key.revoked_at, api_key.expires_at) >= ?", mail.CreatedAt).
 		Where("api_key.leak_reporter IS NOT NULL").
-		OrderExpr("api_key.revoked_at, api_key.id").Limit(record.MaxLeakedKeys+1), mail))
-}
-
-// readKeys reads the keys of a query that a mail reports to its recipient: an owner, or the user
-// who generated the key. A recipient who was disabled or removed since gets no mail.
-func readKeys(ctx context.Context, query *bun.SelectQuery, mail record.Mail) (keys []keys.Key, err error) {
-	err = query.Model(&keys).Where("api_key.account_id = ?", mail.AccountID).
-		Where("EXISTS (SELECT 1 FROM users AS u WHERE u.account_id = api_key.account_id AND u.email = ? AND "+
-			"u.disabled_at IS NULL AND u.removed_at IS NULL AND (u.role = ? OR u.id = api_key.created_by))",
-			mail.Recipient, people.RoleOwner).Scan(ctx)
-	return keys, err
-}
-
-// listKeys returns the keys as a mail lists them.
-func listKeys(keys []keys.Key, err error) ([]record.MailKey, error) {
-	var list []record.MailKey
-	for _, key := range keys {
-		at := cmp.Or(key.RevokedAt, key.UnusedEnd, key.ExpiresAt)
-		list = append(list, record.MailKey{Label: key.Label, Masked: key.Masked(), Leak: key.Leak, At: *at})
-	}
-	return list, err
+		OrderExpr("api_key.revoked_at, api_key.id").Limit(record.MaxLeakedKeys + 1)
 }

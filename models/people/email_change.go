@@ -111,17 +111,17 @@ func (c *Credentials) ResendEmailChange(ctx context.Context, session Session) (e
 }
 
 // CreateEmailChangeLink returns the token of the link in a queued mail, which replaces that of an
-// earlier attempt. If the request has ended or a user has the email and proved it, the token is
-// empty.
-func CreateEmailChangeLink(ctx context.Context, tx db.Tx, mail record.Mail) (token string, err error) {
+// earlier attempt. If the request has ended or a user has the email and proved it, it empties the
+// recipient.
+func CreateEmailChangeLink(ctx context.Context, tx db.Tx, mail *record.Mail) (token string, err error) {
 	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ? AND email_proven_at IS NOT NULL", value.StoredHash(mail.Recipient))
 	token = value.NewToken()
 	changed, err := value.Affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", value.HashToken(token)).
 		Where("mail_id = ? AND expires_at > ? AND NOT EXISTS (?)", mail.ID, tx.Now(), taken).Exec(ctx))
-	if err != nil || changed == 0 {
-		return "", err
+	if changed == 0 {
+		mail.Recipient = ""
 	}
-	return token, nil
+	return token, err
 }
 
 // NewEmail returns the email that the link with this token confirms. The error may be

@@ -208,8 +208,8 @@ func recordInvitation(ctx context.Context, tx db.Tx, n Invitation, actor record.
 }
 
 // CreateInvitationLink gives the invitation of a queued mail a second token, which replaces that of
-// an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended,
-// the token is empty.
+// an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended, it
+// empties the recipient.
 func CreateInvitationLink(ctx context.Context, tx db.Tx, mail *record.Mail) (token string, err error) {
 	token = value.NewToken()
 	subject := tx.NewSelect().Model((*record.Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
@@ -217,6 +217,7 @@ func CreateInvitationLink(ctx context.Context, tx db.Tx, mail *record.Mail) (tok
 	err = tx.NewUpdate().Model(&invitation).Set("mail_token_hash = ?", value.HashToken(token)).
 		Where("id = (?)", subject).Where("expires_at > ?", tx.Now()).Returning("role, expires_at").Scan(ctx)
 	if err != nil {
+		mail.Recipient = ""
 		return "", value.NoRows(err, nil)
 	}
 	mail.Role, mail.ExpiresAt = string(invitation.Role), invitation.ExpiresAt

@@ -56,30 +56,30 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	})
 }
 
-// CreatePasswordResetLink returns the address of the user of a queued mail and the token of a new
-// link. If no user has the email, the user cannot sign in with a password, or has too many unused
-// links, the address is empty.
-func CreatePasswordResetLink(ctx context.Context, tx db.Tx, mail record.Mail) (address, token string, err error) {
+// CreatePasswordResetLink sets the recipient of a queued mail to the address of its user, and
+// returns the token of a new link. If no user has the email, the user cannot sign in with a
+// password, or has too many unused links, the recipient stays empty.
+func CreatePasswordResetLink(ctx context.Context, tx db.Tx, mail *record.Mail) (token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = lockUserWhere(ctx, tx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
 	if err != nil {
-		return "", "", value.Except(err, value.ErrWrongCredentials)
+		return "", value.Except(err, value.ErrWrongCredentials)
 	}
 	user, err := FindUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
 	if err != nil || user.Disabled {
-		return "", "", err
+		return "", err
 	}
 	if err := checkOwnSignIn(ctx, tx.DB, tx, user.ID); err != nil {
-		return "", "", value.Except(err, value.ErrOnlyByProvider)
+		return "", value.Except(err, value.ErrOnlyByProvider)
 	}
 	unused, err := tx.NewSelect().Table(passwordResetLinks.table).
 		Where("user_id = ? AND expires_at > ?", user.ID, tx.Now()).Count(ctx)
 	// A retry replaces a link that the user may not have received.
 	if err != nil || unused >= maxPasswordResets && mail.Attempts == 1 {
-		return "", "", err
+		return "", err
 	}
-	token, err = passwordResetLinks.create(ctx, tx, user.ID, tx.Now().Add(passwordResetLife))
-	return user.Email, token, err
+	mail.Recipient = user.Email
+	return passwordResetLinks.create(ctx, tx, user.ID, tx.Now().Add(passwordResetLife))
 }
 
 // PasswordResetUser returns the user of an unused link, or [value.ErrMailLinkInvalid].
