@@ -20,7 +20,6 @@ import (
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
-	"portal/models/webhook"
 	"portal/models/webhooks"
 )
 
@@ -105,7 +104,7 @@ func TestClaimsDoNotLookAtIdleEndpoints(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, now := t.Context(), f.Clock.Now()
 		seen := &modelstest.QueryLog{}
-		s := f.Open(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
+		s := f.Open(t, models.Options{Webhooks: &webhooks.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
 		insert := func(rows any) {
 			t.Helper()
 			must(t, errOf(f.DB.NewInsert().Model(rows).Exec(ctx)))

@@ -17,7 +17,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
-	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 // secrets are secret values by name.
@@ -115,7 +115,7 @@ func TestDatabaseAndLogsHoldNoSecret(t *testing.T) {
 func holdsNoSecret(t *testing.T, url, files string) {
 	t.Helper()
 	logged := &modelstest.LogBuffer{}
-	f := newFixture(t, url, models.Options{Logger: logged.Logger(), Webhooks: &webhook.Guard{}})
+	f := newFixture(t, url, models.Options{Logger: logged.Logger(), Webhooks: &webhooks.Guard{}})
 	s := f.live(t)
 	var content bytes.Buffer
 	for _, file := range modelstest.Value(filepath.Glob(files))(t) {

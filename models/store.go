@@ -29,7 +29,6 @@ import (
 	"portal/models/secret"
 	"portal/models/usage"
 	"portal/models/value"
-	"portal/models/webhook"
 	"portal/models/webhooks"
 	"portal/models/workload"
 )
@@ -109,7 +108,7 @@ type Options struct {
 	// tests need another.
 	ReportDelay time.Duration
 	// Webhooks decides which addresses webhooks are sent to; nil: webhooks are off.
-	Webhooks *webhook.Guard
+	Webhooks *webhooks.Guard
 	// WebhooksOff means that nobody sends webhooks, so none are queued. The commands of
 	// operators do not know it.
 	WebhooksOff bool

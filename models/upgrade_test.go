@@ -20,7 +20,7 @@ import (
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
-	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 var writtenVersion = flag.String("write", "", "write the databases of this version, such as 1.2.0, to migrations/testdata")
@@ -38,7 +38,7 @@ const (
 func everything(t *testing.T) models.Options {
 	t.Helper()
 	return models.Options{
-		Mail: true, LiveKit: modelstest.LiveKit(t).Portal(), Webhooks: &webhook.Guard{},
+		Mail: true, LiveKit: modelstest.LiveKit(t).Portal(), Webhooks: &webhooks.Guard{},
 		Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t),
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
-	"portal/models/webhook"
+	"portal/models/webhooks"
 	"portal/templates"
 )
 
@@ -28,7 +28,7 @@ func TestExamplesReceiveWebhooks(t *testing.T) {
 			modelstest.Must(t, os.Symlink(filepath.Join(root, "node_modules"), filepath.Join(dir, "node_modules")))
 			path := filepath.Join(dir, command[file])
 			modelstest.Must(t, os.WriteFile(path, []byte(snippet.Code()), 0o600))
-			secret, port := webhook.NewSecret(), modelstest.Value(subprocess.FreePort())(t)
+			secret, port := webhooks.NewSecret(), modelstest.Value(subprocess.FreePort())(t)
 			arguments := append(append([]string{}, command[1:file]...), path)
 			if command[0] == "go" { // which would leave its child running
 				program := filepath.Join(dir, "webhook")
@@ -40,7 +40,7 @@ func TestExamplesReceiveWebhooks(t *testing.T) {
 			}
 			log := &modelstest.LogBuffer{}
 			receiver := exec.CommandContext(t.Context(), command[0], arguments...)
-			receiver.Env = append(os.Environ(), "WEBHOOK_SECRET="+webhook.SecretText(secret), "PORT="+strconv.Itoa(port))
+			receiver.Env = append(os.Environ(), "WEBHOOK_SECRET="+webhooks.SecretText(secret), "PORT="+strconv.Itoa(port))
 			receiver.Stdout, receiver.Stderr = log, log
 			modelstest.Must(t, receiver.Start())
 			t.Cleanup(func() { _ = receiver.Process.Kill(); _ = receiver.Wait() })
@@ -59,17 +59,17 @@ func TestExamplesReceiveWebhooks(t *testing.T) {
 				defer response.Body.Close()
 				return response.StatusCode
 			}
-			signature := webhook.Sign(id, now, []byte(body), webhook.NewSecret(), secret)
+			signature := webhooks.Sign(id, now, []byte(body), webhooks.NewSecret(), secret)
 			modelstest.Eventually(t, "the receiver takes a request", func() bool { return send(body, now, signature) == http.StatusNoContent })
-			if code := send(body, now, webhook.Sign(id, now, []byte(body), secret)); code != http.StatusNoContent {
+			if code := send(body, now, webhooks.Sign(id, now, []byte(body), secret)); code != http.StatusNoContent {
 				t.Errorf("a repeat gets %d", code)
 			}
 			changed, old := strings.Replace(body, "revoked", "revoke_", 1), now.Add(-10*time.Minute)
 			for name, code := range map[string]int{
 				"a changed byte":   send(changed, now, signature),
-				"another secret":   send(body, now, webhook.Sign(id, now, []byte(body), webhook.NewSecret())),
+				"another secret":   send(body, now, webhooks.Sign(id, now, []byte(body), webhooks.NewSecret())),
 				"no signature":     send(body, now, ""),
-				"an old timestamp": send(body, old, webhook.Sign(id, old, []byte(body), secret)),
+				"an old timestamp": send(body, old, webhooks.Sign(id, old, []byte(body), secret)),
 			} {
 				if code != http.StatusBadRequest {
 					t.Errorf("%s gets %d", name, code)

@@ -17,7 +17,7 @@ import (
 	"portal/handlers/webhooks"
 	"portal/models"
 	"portal/models/secret"
-	"portal/models/webhook"
+	endpoints "portal/models/webhooks"
 	"portal/models/widget"
 )
 
@@ -240,11 +240,11 @@ func (s settings) rolesFrom() string {
 
 // webhooks returns what decides about the addresses of webhooks, which are never those of these
 // listeners; nil: webhooks are off.
-func (s settings) webhooks(listeners ...net.Listener) *webhook.Guard {
+func (s settings) webhooks(listeners ...net.Listener) *endpoints.Guard {
 	if s.webhooksOff {
 		return nil
 	}
-	guard := &webhook.Guard{Networks: s.webhookNetworks, BaseURL: s.publicURL(listeners[0].Addr())}
+	guard := &endpoints.Guard{Networks: s.webhookNetworks, BaseURL: s.publicURL(listeners[0].Addr())}
 	for _, listener := range listeners {
 		if listener == nil {
 			continue

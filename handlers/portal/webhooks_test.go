@@ -13,14 +13,13 @@ import (
 	"portal/models/modelstest"
 	"portal/models/people"
 	"portal/models/record"
-	"portal/models/webhook"
 	"portal/models/webhooks"
 )
 
 // asOwnerOfWebhooks runs a test on a portal with webhooks, for pages and again for fragments.
 func asOwnerOfWebhooks(t *testing.T, run func(t *testing.T, c customer, v *visitor)) {
 	t.Helper()
-	asCustomer(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: handlerstest.Keyring(t, strings.Repeat("secret", 8), "")}, run)
+	asCustomer(t, models.Options{Webhooks: &webhooks.Guard{}, Keyring: handlerstest.Keyring(t, strings.Repeat("secret", 8), "")}, run)
 }
 
 func endpointForm(url_ string, groups ...string) url.Values {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"portal/models/modelstest"
-	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 // names is a DNS server for every name.
@@ -104,7 +104,7 @@ func TestNamesWithForbiddenAddresses(t *testing.T) {
 	resolver := serveNames(t)
 	port, allowed := connections(t, "127.0.0.1:0")
 	_, internal := connections(t, "127.0.0.2:"+port)
-	guard := &webhook.Guard{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	guard := &webhooks.Guard{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	eachDatabase(t, guard, func(t *testing.T, in *instance) {
 		endpoint, _ := in.add(in.account.ID, "https://receiver.example.com:"+port+"/")
 		in.run(in.store)

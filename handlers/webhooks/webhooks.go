@@ -23,7 +23,6 @@ import (
 
 	"portal/models"
 	"portal/models/value"
-	"portal/models/webhook"
 	"portal/models/webhooks"
 )
 
@@ -89,7 +88,7 @@ func New(store *models.Store, logger *slog.Logger, now func() time.Time) *Sender
 
 // newClient returns a client that follows no redirect, uses no proxy and connects anew for each
 // request, so that the guard sees the address of each one.
-func newClient(guard *webhook.Guard, unencrypted bool) *http.Client {
+func newClient(guard *webhooks.Guard, unencrypted bool) *http.Client {
 	dialer := &net.Dialer{Control: guard.Control(unencrypted)}
 	return &http.Client{
 		Transport: &http.Transport{
@@ -234,7 +233,7 @@ func (s *Sender) send(ctx context.Context, content webhooks.DeliveryContent) web
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "User-Agent": "Portal-Webhooks/1",
 		"webhook-id": id, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10),
-		"webhook-signature": webhook.Sign(id, at, content.Body, content.Secrets...),
+		"webhook-signature": webhooks.Sign(id, at, content.Body, content.Secrets...),
 	} {
 		request.Header.Set(name, value)
 	}
@@ -272,7 +271,7 @@ func (s *Sender) finish(ctx context.Context, d webhooks.Delivery, result webhook
 func reason(err error) string {
 	var unresolved *net.DNSError
 	switch timeout, _ := errors.AsType[net.Error](err); {
-	case errors.Is(err, webhook.ErrAddress), errors.Is(err, webhook.ErrOwnAddress):
+	case errors.Is(err, webhooks.ErrAddress), errors.Is(err, webhooks.ErrOwnAddress):
 		return "The portal does not send webhooks to this address."
 	case timeout != nil && timeout.Timeout():
 		return "There was no response within 15 seconds."

@@ -28,7 +28,6 @@ import (
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
-	"portal/models/webhook"
 	"portal/models/webhooks"
 )
 
@@ -45,11 +44,11 @@ type instance struct {
 }
 
 // loopback allows receivers on this machine.
-func loopback() *webhook.Guard {
-	return &webhook.Guard{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
+func loopback() *webhooks.Guard {
+	return &webhooks.Guard{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 }
 
-func eachDatabase(t *testing.T, guard *webhook.Guard, run func(t *testing.T, in *instance)) {
+func eachDatabase(t *testing.T, guard *webhooks.Guard, run func(t *testing.T, in *instance)) {
 	t.Helper()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		in := &instance{t: t, url: url, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
@@ -59,7 +58,7 @@ func eachDatabase(t *testing.T, guard *webhook.Guard, run func(t *testing.T, in 
 	})
 }
 
-func (in *instance) open(guard *webhook.Guard) *models.Store {
+func (in *instance) open(guard *webhooks.Guard) *models.Store {
 	keyring := modelstest.Value(secret.NewKeyring(strings.Repeat("a secret of the tests. ", 2), ""))(in.t)
 	return modelstest.Open(in.t, in.url, models.Options{Now: in.clock.Now, Webhooks: guard, Keyring: keyring, Logger: in.log.Logger(), Mail: true, ReportDelay: -time.Hour})
 }
@@ -343,7 +342,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		// A name that resolves to loopback addresses, saved while they were allowed.
 		endpoint, _ := in.add(in.account.ID, strings.Replace(r.URL, "127.0.0.1", "localhost", 1))
 		literal, _ := in.add(in.account.ID, r.URL)
-		strict := in.open(&webhook.Guard{})
+		strict := in.open(&webhooks.Guard{})
 		if _, _, err := strict.Webhooks.Add(t.Context(), in.account.ID, "https://localhost:4711/", []record.EventGroup{record.GroupKeys}, record.Operator()); err != nil {
 			t.Errorf("saving resolves a name: %v", err)
 		}

@@ -28,7 +28,6 @@ import (
 	"portal/models/people"
 	"portal/models/record"
 	"portal/models/value"
-	"portal/models/webhook"
 	"portal/models/webhooks"
 	"portal/models/widget"
 	"portal/models/workload"
@@ -51,7 +50,7 @@ type deployment struct {
 
 func deploy(t *testing.T, url string) deployment {
 	t.Helper()
-	return deployment{Store: modelstest.Open(t, url, models.Options{Webhooks: &webhook.Guard{}}), url: url}.as(t, "ada@example.com")
+	return deployment{Store: modelstest.Open(t, url, models.Options{Webhooks: &webhooks.Guard{}}), url: url}.as(t, "ada@example.com")
 }
 
 // as returns the deployment with a new account.

@@ -15,7 +15,7 @@ import (
 	"portal/models/modelstest/subprocess"
 	"portal/models/record"
 	"portal/models/value"
-	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 // receiver adds a webhook for the calls of a customer.
@@ -38,7 +38,7 @@ func (f *fixture) checkEnded(t *testing.T, when string, want int) {
 func TestTheEndOfACallIsSentOnceAndIsFinal(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		f := newFixture(t, databaseURL, models.Options{Webhooks: &webhook.Guard{}})
+		f := newFixture(t, databaseURL, models.Options{Webhooks: &webhooks.Guard{}})
 		ctx, c := t.Context(), f.Customer(t)
 		f.receiver(t, c)
 		key, _ := f.Key(t, c)

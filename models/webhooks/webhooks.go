@@ -1,4 +1,5 @@
-// Package webhooks has the endpoints of accounts and the queue of deliveries to them.
+// Package webhooks has the endpoints of accounts and the queue of deliveries to them. It decides which
+// addresses they may be sent to, and signs them (Standard Webhooks 1.0).
 package webhooks
 
 import (
@@ -14,18 +15,17 @@ import (
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
-	"portal/models/webhook"
 )
 
 // Webhooks are the URLs that get an account's events, and the deliveries to them.
 type Webhooks struct {
 	db     *db.DB
 	sealer secret.Sealer
-	guard  *webhook.Guard // nil: webhooks are off
+	guard  *Guard // nil: webhooks are off
 }
 
 // New returns the service, which seals the secrets of endpoints. guard may be nil.
-func New(db *db.DB, sealer secret.Sealer, guard *webhook.Guard) *Webhooks {
+func New(db *db.DB, sealer secret.Sealer, guard *Guard) *Webhooks {
 	return &Webhooks{db: db, sealer: sealer, guard: guard}
 }
 
@@ -33,7 +33,7 @@ func New(db *db.DB, sealer secret.Sealer, guard *webhook.Guard) *Webhooks {
 func (w *Webhooks) Enabled() bool { return w.guard != nil }
 
 // Guard returns what decides about addresses; nil: webhooks are off.
-func (w *Webhooks) Guard() *webhook.Guard { return w.guard }
+func (w *Webhooks) Guard() *Guard { return w.guard }
 
 // Groups are the groups of events that an endpoint can choose. That of calls needs LiveKit.
 func Groups(calls bool) []record.EventGroup {
@@ -323,7 +323,7 @@ func (w *Webhooks) resealOne(id uuid.UUID, sealed, keyID *[]byte) error {
 
 // seal returns a new secret as the receiver gets it, sealed, and the id of the key that sealed it.
 func (w *Webhooks) seal(id uuid.UUID) (text string, sealed, keyID []byte, err error) {
-	secret := webhook.NewSecret()
+	secret := NewSecret()
 	sealed, keyID, err = w.sealer.Seal(secret, id[:])
-	return webhook.SecretText(secret), sealed, keyID, err
+	return SecretText(secret), sealed, keyID, err
 }

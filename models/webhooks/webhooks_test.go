@@ -14,14 +14,13 @@ import (
 	"portal/models/record"
 	"portal/models/secret"
 	"portal/models/value"
-	"portal/models/webhook"
 	"portal/models/webhooks"
 )
 
 // A removed endpoint is gone for everybody, without its secret. The purge deletes its deliveries.
 func TestRemovedWebhook(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		f.Store = f.Open(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
+		f.Store = f.Open(t, models.Options{Webhooks: &webhooks.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
 		c := f.Customer(t)
 		add := func() webhooks.Endpoint {
 			t.Helper()
@@ -74,7 +73,7 @@ func TestRemovedWebhook(t *testing.T) {
 // A changed endpoint gets the events of its new groups, and Activity says so once.
 func TestChangedEventsOfAWebhook(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		f.Store = f.Open(t, models.Options{Webhooks: &webhook.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
+		f.Store = f.Open(t, models.Options{Webhooks: &webhooks.Guard{}, Keyring: modelstest.Value(secret.NewKeyring(strings.Repeat("secret", 8), ""))(t)})
 		c, other := f.Customer(t), f.Customer(t)
 		endpoint, _, err := f.Webhooks.Add(t.Context(), c.ID, "https://example.com/", []record.EventGroup{record.GroupPeople}, c.Actor)
 		must(t, err)

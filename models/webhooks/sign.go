@@ -1,6 +1,4 @@
-// Package webhook signs webhooks (Standard Webhooks 1.0) and decides which addresses they may be
-// sent to. It imports nothing of this module.
-package webhook
+package webhooks
 
 import (
 	"crypto/hmac"

@@ -1,4 +1,4 @@
-package webhook_test
+package webhooks_test
 
 import (
 	"encoding/base64"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"portal/models/webhook"
+	"portal/models/webhooks"
 )
 
 // The vectors of Standard Webhooks' specification, and one of a body like ours.
@@ -28,24 +28,24 @@ func TestSignature(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := webhook.Sign(v.id, time.Unix(v.at, 0), []byte(v.body), secret); got != v.want {
+		if got := webhooks.Sign(v.id, time.Unix(v.at, 0), []byte(v.body), secret); got != v.want {
 			t.Errorf("%s: %s, want %s", v.id, got, v.want)
 		}
-		if got := webhook.Sign(v.id, time.Unix(v.at, 0), []byte(v.body), []byte("x"), secret); !strings.HasSuffix(got, " "+v.want) {
+		if got := webhooks.Sign(v.id, time.Unix(v.at, 0), []byte(v.body), []byte("x"), secret); !strings.HasSuffix(got, " "+v.want) {
 			t.Errorf("two secrets: %s", got)
 		}
-		if got := webhook.SecretText(secret); got != "whsec_"+v.secret {
+		if got := webhooks.SecretText(secret); got != "whsec_"+v.secret {
 			t.Errorf("the secret reads %s", got)
 		}
 	}
 }
 
-func dials(g *webhook.Guard, address string) error {
+func dials(g *webhooks.Guard, address string) error {
 	return g.Control(false)("tcp", netip.AddrPortFrom(netip.MustParseAddr(address), 443).String(), nil)
 }
 
 func TestRefusedAddresses(t *testing.T) {
-	guard := &webhook.Guard{}
+	guard := &webhooks.Guard{}
 	for _, address := range []string{
 		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.255.255.254", "169.254.169.254", "172.16.0.1", "172.31.255.255",
 		"192.0.0.1", "192.0.2.1", "192.168.1.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.2.3", "240.0.0.1", "255.255.255.255",
@@ -72,7 +72,7 @@ func TestRefusedAddresses(t *testing.T) {
 
 func TestAllowedNetworks(t *testing.T) {
 	base, _ := url.Parse("https://portal.internal:8443")
-	guard := &webhook.Guard{
+	guard := &webhooks.Guard{
 		Networks: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("127.0.0.0/8")},
 		Own:      []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:443"), netip.MustParseAddrPort("[::]:9090")},
 		BaseURL:  base,
@@ -81,10 +81,10 @@ func TestAllowedNetworks(t *testing.T) {
 		return guard.Control(unencrypted)("tcp", address, nil)
 	}
 	for address, want := range map[string]error{
-		"10.1.2.3:443": nil, "[::ffff:10.1.2.3]:443": nil, "10.2.0.1:443": webhook.ErrAddress, "127.0.0.2:443": nil,
+		"10.1.2.3:443": nil, "[::ffff:10.1.2.3]:443": nil, "10.2.0.1:443": webhooks.ErrAddress, "127.0.0.2:443": nil,
 		// The portal itself, also where its network is allowed.
-		"127.0.0.1:443": webhook.ErrOwnAddress, "[::ffff:127.0.0.1]:443": webhook.ErrOwnAddress, "[64:ff9b::7f00:1]:443": webhook.ErrOwnAddress,
-		"127.0.0.1:9090": webhook.ErrOwnAddress, "[::1]:9090": webhook.ErrOwnAddress, "127.0.0.1:9091": nil,
+		"127.0.0.1:443": webhooks.ErrOwnAddress, "[::ffff:127.0.0.1]:443": webhooks.ErrOwnAddress, "[64:ff9b::7f00:1]:443": webhooks.ErrOwnAddress,
+		"127.0.0.1:9090": webhooks.ErrOwnAddress, "[::1]:9090": webhooks.ErrOwnAddress, "127.0.0.1:9091": nil,
 	} {
 		if err := control(false, address); err != want { //nolint:errorlint // the error itself
 			t.Errorf("%s: %v, want %v", address, err, want)
@@ -112,7 +112,7 @@ func TestAllowedNetworks(t *testing.T) {
 // text where a URL with invisible characters leads.
 func TestHostsInOtherCharacters(t *testing.T) {
 	base, _ := url.Parse("https://b\u00fccher.example")
-	guard := &webhook.Guard{BaseURL: base}
+	guard := &webhooks.Guard{BaseURL: base}
 	for text, allowed := range map[string]bool{
 		"https://m\u00fcller.example/": true, "https://example.com/\u6771\u4eac?q=\u6771": true, "https://xn--mller-kva.example/": true,
 		"https://b\u00fccher.example/": false, "https://B\u00dcCHER.example./": false, "https://xn--bcher-kva.example/": false, "https://bu\u0308cher.example/": false,
