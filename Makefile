@@ -2,7 +2,7 @@
 
 packages := ./...
 sources  := cmd e2e handlers migrations models static templates tools/deployment
-version  := $(shell sed -n 's/^const version = "\(.*\)"$$/\1/p' cmd/portal/main.go)
+version  := $(shell sed -n 's/^const version = "\(.*\)"$$/\1/p' cmd/portal/version.go)
 npm_done := node_modules/.package-lock.json
 npm_tools := node_modules/.tools
 htmx     := static/vendor/htmx.min.js

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -215,29 +214,6 @@ func (f accountFlag) find(ctx context.Context, store *models.Store) (account peo
 	return account, err
 }
 
-type accountResetPasswordCommand struct{ userFlag }
-
-// Run writes nothing to standard output, because the command has no result.
-func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
-	s, err := readSettings("PORTAL_OIDC_ISSUER", "PORTAL_OIDC_ACCOUNTS")
-	if err != nil {
-		return err
-	}
-	password, err := readPassword(ctx, t)
-	if err != nil {
-		return err
-	}
-	return withStore(ctx, func(store *models.Store) error {
-		if err := store.Credentials.ResetPassword(ctx, c.Email, password); err != nil {
-			return c.explain(err)
-		}
-		return errors.Join(
-			t.say("the password of %s was reset, and all of the user's sessions ended", c.Email), warnOfPassword(store, t),
-			c.warnOfProvider(ctx, s, store, t),
-		)
-	})
-}
-
 // warnOfProvider says that a password was set for nothing if the provider decides about the access
 // of the user.
 func (f userFlag) warnOfProvider(ctx context.Context, s settings, store *models.Store, t terminal) error {
@@ -257,20 +233,3 @@ func (f userFlag) warnOfProvider(ctx context.Context, s settings, store *models.
 	return t.say("%s signs in with %s alone, so the password does not sign in: restore the access there, or create a sign-in link with the operator API",
 		f.Email, s.oidc.Issuer)
 }
-
-// forOperator reduces an error about invalid input to its message for users, with the flag of the
-// input.
-func forOperator(err error) error {
-	invalid, ok := errors.AsType[*value.InvalidError](err)
-	switch {
-	case !ok:
-		return err
-	case invalid.Field == "password": // from standard input
-		return errors.New(invalid.Message)
-	}
-	flag := strings.ToLower(capital.ReplaceAllString(invalid.Field, "-$0"))
-	return fmt.Errorf("--%s: %s", flag, invalid.Message)
-}
-
-// capital begins another word of a field, such as minutesPerCall, whose flag is --minutes-per-call.
-var capital = regexp.MustCompile(`[A-Z]`)

@@ -10,8 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -479,24 +478,19 @@ func get(ctx context.Context, client *http.Client, address string) (response *ht
 	return response, body, err
 }
 
-// cause returns the text of an error without the address of the request, which the caller says.
-func cause(err error) string {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err
+// dialAddress returns the address at which clients on the same host reach a portal that listens on
+// addr.
+func dialAddress(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
 	}
-	return cmp.Or(systemCause(err), err.Error())
-}
-
-// systemCause returns the text of the system's error in err, or "" if there is none.
-func systemCause(err error) string {
-	if os.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && ip == netip.IPv4Unspecified():
+		host = "127.0.0.1" // works without an entry for localhost
+	case host == "" || err == nil && ip.IsUnspecified():
+		host = "localhost"
 	}
-	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
-		return "the host name cannot be resolved: " + lookup.Err
-	}
-	if number, ok := errors.AsType[syscall.Errno](err); ok {
-		return number.Error()
-	}
-	return ""
+	return net.JoinHostPort(host, port)
 }

@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"regexp"
+	"strings"
 	"time"
 
 	"portal/models"
 	"portal/models/database"
+	"portal/models/value"
 )
 
 const (
@@ -20,14 +23,6 @@ const (
 	// request, a command can wait for a busy SQLite file.
 	operatorTimeout = 10 * time.Second
 )
-
-// databaseConfig is the parsed DATABASE_URL.
-type databaseConfig struct {
-	url       string
-	directory string // of the SQLite file; empty with PostgreSQL
-}
-
-func (d databaseConfig) isPostgres() bool { return d.url != "" && d.directory == "" }
 
 // makeDirectory creates the directory of the SQLite file. Only its owner may read it, because it
 // contains the secret too.
@@ -148,3 +143,20 @@ func (migrateCommand) Run(ctx context.Context, t terminal) error {
 	}
 	return t.say("updated the schema of %s from version %s to %s", name, before, after)
 }
+
+// forOperator reduces an error about invalid input to its message for users, with the flag of the
+// input.
+func forOperator(err error) error {
+	invalid, ok := errors.AsType[*value.InvalidError](err)
+	switch {
+	case !ok:
+		return err
+	case invalid.Field == "password": // from standard input
+		return errors.New(invalid.Message)
+	}
+	flag := strings.ToLower(capital.ReplaceAllString(invalid.Field, "-$0"))
+	return fmt.Errorf("--%s: %s", flag, invalid.Message)
+}
+
+// capital begins another word of a field, such as minutesPerCall, whose flag is --minutes-per-call.
+var capital = regexp.MustCompile(`[A-Z]`)

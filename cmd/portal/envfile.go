@@ -221,3 +221,42 @@ func (r *envReader) unquoted(spaced bool) (string, error) {
 		value = append(value, c)
 	}
 }
+
+// variable returns the [settingValue] of an environment variable. Because compose files and unit
+// files cannot leave a variable out, an empty value counts as not set.
+func variable(name string) (string, error) { return settingValue(os.Getenv(name)) }
+
+// settingValue returns the value of a setting in the environment or in a file without the white
+// space at its ends, which files of secrets and editors add. If a control character is inside,
+// settingValue returns an error too.
+func settingValue(text string) (string, error) {
+	value := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == byteOrderMark })
+	switch {
+	case strings.ContainsFunc(value, unicode.IsControl):
+		return value, errors.New("has a control character inside, such as a line break or a tab; remove it")
+	case !utf8.ValidString(value):
+		return value, errors.New("is not UTF-8 text; encode it as UTF-8")
+	}
+	return value, nil
+}
+
+// byteOrderMark is what some editors write at the beginning of a file.
+const byteOrderMark = '\ufeff'
+
+// tidyEnvironment cuts the white space at the ends of the variables that libraries read. They read
+// the environment themselves.
+func tidyEnvironment() error {
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		foreign := strings.HasPrefix(name, "OTEL_") || strings.HasPrefix(name, "PG") || strings.HasSuffix(strings.ToUpper(name), "_PROXY")
+		if !foreign {
+			continue
+		}
+		if tidied, _ := variable(name); tidied != value {
+			if err := os.Setenv(name, tidied); err != nil {
+				return fmt.Errorf("set %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"time"
 )
 
@@ -48,21 +46,4 @@ func (c healthcheckCommand) Run(ctx context.Context) error {
 	default:
 		return fmt.Errorf("not ready: %s answers with %s, so it is probably no portal; set PORTAL_ADDR or --addr to its listen address", target, response.Status)
 	}
-}
-
-// dialAddress returns the address at which clients on the same host reach a portal that listens on
-// addr.
-func dialAddress(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return addr
-	}
-	ip, err := netip.ParseAddr(host)
-	switch {
-	case err == nil && ip == netip.IPv4Unspecified():
-		host = "127.0.0.1" // works without an entry for localhost
-	case host == "" || err == nil && ip.IsUnspecified():
-		host = "localhost"
-	}
-	return net.JoinHostPort(host, port)
 }

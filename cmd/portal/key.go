@@ -124,11 +124,3 @@ func texts[T fmt.Stringer](list []T) string {
 	}
 	return cmp.Or(strings.Join(all, ","), "none")
 }
-
-// moment formats a time for a table, and nil as "-".
-func moment(at *time.Time) string {
-	if at == nil {
-		return "-"
-	}
-	return at.Format(time.RFC3339)
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -62,4 +63,19 @@ func writeJSON(w io.Writer, v any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(v)
+}
+
+// moment formats a time for a table, and nil as "-".
+func moment(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return at.Format(time.RFC3339)
+}
+
+func state(disabled bool) string {
+	if disabled {
+		return "disabled"
+	}
+	return "enabled"
 }

@@ -7,8 +7,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"reflect"
@@ -18,14 +16,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
-)
-
-// version is that of the first heading in CHANGELOG.md. The Makefile reads it too.
-const version = "1.0.0"
-
-const (
-	exitFailed  = 1 // the command failed
-	exitInvalid = 2 // the command line or the configuration is invalid
 )
 
 type commandLine struct {
@@ -83,30 +73,9 @@ type commandLine struct {
 	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
 }
 
-type versionCommand struct{}
-
-// Run prints the version.
-func (versionCommand) Run(t terminal) error {
-	_, err := fmt.Fprintln(t.out, version)
-	return err
-}
-
 const description = `A customer portal for API keys, and a JSON API that authenticates requests with them.
 
 Settings are environment variables: portal serve --help lists them. Every command reads them from a file too, with --env-file FILE.`
-
-// terminal holds the standard streams of the process. Results go to out, everything else to err.
-type terminal struct {
-	in  io.Reader
-	out io.Writer
-	err *logQueue
-}
-
-// say writes a line about the command, which is not its result.
-func (t terminal) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(t.err, "portal: "+format+"\n", args...)
-	return err
-}
 
 func main() {
 	messages := newLogQueue(os.Stderr)
@@ -205,30 +174,4 @@ func withHelp(err error) string {
 		return text + " Run " + name + " --help"
 	}
 	return text + "; run " + name + " --help"
-}
-
-// report writes err to w, one line for each error, and returns the exit status.
-func report(w io.Writer, err error) int {
-	if err == nil {
-		return 0
-	}
-	status, lines := exitFailed, []string{err.Error()}
-	if invalid, ok := errors.AsType[inputErrors](err); ok {
-		status, lines = exitInvalid, invalid
-	}
-	for _, line := range lines {
-		// Messages of database drivers may have several lines.
-		_, _ = fmt.Fprintln(w, "portal: "+strings.Join(strings.Fields(line), " "))
-	}
-	return status
-}
-
-// inputErrors lists everything that is wrong with a command line or a configuration, one line for
-// each error. Each line names the value, says what to do, and never contains a secret.
-type inputErrors []string
-
-func (e inputErrors) Error() string { return strings.Join(e, "\n") }
-
-func inputError(format string, args ...any) error {
-	return inputErrors{fmt.Sprintf(format, args...)}
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"portal/models/secret"
 )
@@ -63,15 +62,6 @@ func absolute(path string) string {
 		return absolute
 	}
 	return path
-}
-
-// fileProblem returns the cause of an error about a file and what to do, for a message that names
-// the file.
-func fileProblem(err error, advice string) string {
-	if errors.Is(err, syscall.ENOSPC) {
-		return "the disk is full; free some space on it"
-	}
-	return cause(err) + "; " + advice
 }
 
 // writeSecret creates the file atomically: it writes a temporary file and links it to path. If

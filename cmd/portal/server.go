@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"syscall"
 	"time"
@@ -145,19 +144,4 @@ func listenProblem(err error) string {
 		return "this machine does not have the address; write one that it has, or 0.0.0.0 for all"
 	}
 	return cause(err) + "; write an IP address that this machine has, such as 127.0.0.1, or 0.0.0.0 for all"
-}
-
-// publicURL returns the configured public URL, or else http:// and the listen address. It replaces
-// port 0 with the port that the system chose. A demo on a loopback address has the name localhost,
-// because browsers support passkeys there.
-func (s settings) publicURL(listening net.Addr) *url.URL {
-	if s.baseURL != nil {
-		return s.baseURL
-	}
-	host, _, _ := net.SplitHostPort(s.addr) // parse has checked it
-	if host == "" || s.demo && (host == "127.0.0.1" || host == "::1") {
-		host = "localhost"
-	}
-	_, port, _ := net.SplitHostPort(listening.String())
-	return &url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
 }

@@ -2,20 +2,15 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/mail"
 	"net/netip"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"portal/handlers/brand"
 	"portal/handlers/mailer"
@@ -343,78 +338,6 @@ func readSettings(names ...string) (settings, error) {
 	return s, found.err()
 }
 
-// variable returns the [settingValue] of an environment variable. Because compose files and unit
-// files cannot leave a variable out, an empty value counts as not set.
-func variable(name string) (string, error) { return settingValue(os.Getenv(name)) }
-
-// settingValue returns the value of a setting in the environment or in a file without the white
-// space at its ends, which files of secrets and editors add. If a control character is inside,
-// settingValue returns an error too.
-func settingValue(text string) (string, error) {
-	value := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == byteOrderMark })
-	switch {
-	case strings.ContainsFunc(value, unicode.IsControl):
-		return value, errors.New("has a control character inside, such as a line break or a tab; remove it")
-	case !utf8.ValidString(value):
-		return value, errors.New("is not UTF-8 text; encode it as UTF-8")
-	}
-	return value, nil
-}
-
-// byteOrderMark is what some editors write at the beginning of a file.
-const byteOrderMark = '\ufeff'
-
-// tidyEnvironment cuts the white space at the ends of the variables that libraries read. They read
-// the environment themselves.
-func tidyEnvironment() error {
-	for _, entry := range os.Environ() {
-		name, value, _ := strings.Cut(entry, "=")
-		foreign := strings.HasPrefix(name, "OTEL_") || strings.HasPrefix(name, "PG") || strings.HasSuffix(strings.ToUpper(name), "_PROXY")
-		if !foreign {
-			continue
-		}
-		if tidied, _ := variable(name); tidied != value {
-			if err := os.Setenv(name, tidied); err != nil {
-				return fmt.Errorf("set %s: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// problems collects the errors of a configuration.
-type problems struct {
-	lines inputErrors
-}
-
-// err returns all errors as one, or nil if there is none.
-func (p *problems) err() error {
-	if len(p.lines) == 0 {
-		return nil
-	}
-	return p.lines
-}
-
-// add adds the error of a variable, unless it has one.
-func (p *problems) add(name, format string, args ...any) {
-	if slices.ContainsFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, name+": ") }) {
-		return
-	}
-	p.lines = append(p.lines, name+": "+fmt.Sprintf(format, args...))
-}
-
-// together checks that all variables of a group are set, or none, and reports whether one is.
-func (p *problems) together(values map[string]string, names ...string) bool {
-	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return values[name] != "" })
-	if len(missing) == len(names) {
-		return false
-	}
-	for _, name := range missing {
-		p.add(name, "missing; set %s together, or none of them", strings.Join(names, ", "))
-	}
-	return true
-}
-
 // combine checks what depends on several variables, whose values it gets, and completes s.
 func combine(s *settings, values map[string]string, found *problems) {
 	combineProvider(s, values, found)
@@ -490,4 +413,39 @@ func unknownNames(environ []string) []string {
 	}
 	slices.Sort(unknown)
 	return unknown
+}
+
+// publicURL returns the configured public URL, or else http:// and the listen address. It replaces
+// port 0 with the port that the system chose. A demo on a loopback address has the name localhost,
+// because browsers support passkeys there.
+func (s settings) publicURL(listening net.Addr) *url.URL {
+	if s.baseURL != nil {
+		return s.baseURL
+	}
+	host, _, _ := net.SplitHostPort(s.addr) // parse has checked it
+	if host == "" || s.demo && (host == "127.0.0.1" || host == "::1") {
+		host = "localhost"
+	}
+	_, port, _ := net.SplitHostPort(listening.String())
+	return &url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
+}
+
+// checkProxies checks the URLs of proxies for the connections to other servers, as net/http reads
+// them. Its errors contain the URL, which may have a password.
+func checkProxies(found *problems) {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		value, err := variable(name)
+		if err != nil {
+			found.add(name, "%s", err)
+			continue
+		}
+		u, err := url.Parse(value)
+		if err != nil || u.Scheme == "" || u.Host == "" {
+			u, err = url.Parse("http://" + value)
+		}
+		if err != nil || cutsPassword(u) {
+			found.add(name, "invalid URL of a proxy; write http://user:password@proxy.example.com:3128, with special characters "+
+				"percent-encoded, such as in the password @ as %%40, / as %%2F and %% as %%25")
+		}
+	}
 }

@@ -193,9 +193,25 @@ func (f userFlag) explain(err error) error {
 	return err
 }
 
-func state(disabled bool) string {
-	if disabled {
-		return "disabled"
+type accountResetPasswordCommand struct{ userFlag }
+
+// Run writes nothing to standard output, because the command has no result.
+func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
+	s, err := readSettings("PORTAL_OIDC_ISSUER", "PORTAL_OIDC_ACCOUNTS")
+	if err != nil {
+		return err
 	}
-	return "enabled"
+	password, err := readPassword(ctx, t)
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, func(store *models.Store) error {
+		if err := store.Credentials.ResetPassword(ctx, c.Email, password); err != nil {
+			return c.explain(err)
+		}
+		return errors.Join(
+			t.say("the password of %s was reset, and all of the user's sessions ended", c.Email), warnOfPassword(store, t),
+			c.warnOfProvider(ctx, s, store, t),
+		)
+	})
 }

@@ -303,26 +303,6 @@ func cutsPassword(u *url.URL) bool {
 	return strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
-// checkProxies checks the URLs of proxies for the connections to other servers, as net/http reads
-// them. Its errors contain the URL, which may have a password.
-func checkProxies(found *problems) {
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
-		value, err := variable(name)
-		if err != nil {
-			found.add(name, "%s", err)
-			continue
-		}
-		u, err := url.Parse(value)
-		if err != nil || u.Scheme == "" || u.Host == "" {
-			u, err = url.Parse("http://" + value)
-		}
-		if err != nil || cutsPassword(u) {
-			found.add(name, "invalid URL of a proxy; write http://user:password@proxy.example.com:3128, with special characters "+
-				"percent-encoded, such as in the password @ as %%40, / as %%2F and %% as %%25")
-		}
-	}
-}
-
 // secretText checks the length of a secret.
 func secretText(value string) (string, error) {
 	if len(value) < secret.MinLength {
@@ -410,4 +390,45 @@ func liveKitSecret(value string) (string, error) {
 		return "", fmt.Errorf("too short: %d bytes, and at least %d are needed; LiveKit signs with it", len(value), secret.MinLength)
 	}
 	return value, nil
+}
+
+// databaseConfig is the parsed DATABASE_URL.
+type databaseConfig struct {
+	url       string
+	directory string // of the SQLite file; empty with PostgreSQL
+}
+
+func (d databaseConfig) isPostgres() bool { return d.url != "" && d.directory == "" }
+
+// problems collects the errors of a configuration.
+type problems struct {
+	lines inputErrors
+}
+
+// err returns all errors as one, or nil if there is none.
+func (p *problems) err() error {
+	if len(p.lines) == 0 {
+		return nil
+	}
+	return p.lines
+}
+
+// add adds the error of a variable, unless it has one.
+func (p *problems) add(name, format string, args ...any) {
+	if slices.ContainsFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, name+": ") }) {
+		return
+	}
+	p.lines = append(p.lines, name+": "+fmt.Sprintf(format, args...))
+}
+
+// together checks that all variables of a group are set, or none, and reports whether one is.
+func (p *problems) together(values map[string]string, names ...string) bool {
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return values[name] != "" })
+	if len(missing) == len(names) {
+		return false
+	}
+	for _, name := range missing {
+		p.add(name, "missing; set %s together, or none of them", strings.Join(names, ", "))
+	}
+	return true
 }
