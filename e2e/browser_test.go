@@ -118,8 +118,6 @@ func chromiumFlags() []string {
 	flags := []string{
 		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
 		"--host-resolver-rules=MAP shop.test 127.0.0.1",
-		// The threads of V8 and of its garbage collector take a fifth more CPU than they save.
-		"--js-flags=--single-threaded",
 	}
 	if os.Geteuid() == 0 {
 		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root
