@@ -52,6 +52,7 @@ docs-test: $(npm_tools) $(assets) $(livekit) ## Run the backends, gateways, rece
 	tools/test docs
 
 check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, lint, modules, openapi.json, documentation with docs-test, deployment files, vulnerabilities, licenses and the release
+	tools/install-test-packages
 	@# The programs of docs-test mostly wait.
 	@$(MAKE) --jobs=2 check-code docs-test
 
