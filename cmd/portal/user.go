@@ -215,3 +215,23 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 		)
 	})
 }
+
+// warnOfProvider says that a password was set for nothing if the provider decides about the access
+// of the user.
+func (f userFlag) warnOfProvider(ctx context.Context, s settings, store *models.Store, t terminal) error {
+	if !s.oidc.Claims {
+		return nil
+	}
+	user, err := store.People.FindByEmail(ctx, f.Email)
+	if err == nil {
+		_, err = store.Credentials.FindIdentity(ctx, user.AccountID, user.ID, s.oidc.Issuer)
+	}
+	if errors.Is(err, value.ErrIdentityNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.say("%s signs in with %s alone, so the password does not sign in: restore the access there, or create a sign-in link with the operator API",
+		f.Email, s.oidc.Issuer)
+}
