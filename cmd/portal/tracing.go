@@ -126,10 +126,8 @@ func readSpanReceiver() (*spanReceiver, []string) {
 	}
 	endpointOf := func(name string) string {
 		value := read(name)
-		if value != "" {
-			if _, err := receiver(value); err != nil {
-				found.add(name, "%s", err)
-			}
+		if _, err := receiver(value); err != nil && value != "" {
+			found.add(name, "%s", err)
 		}
 		return value
 	}
