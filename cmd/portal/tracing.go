@@ -141,23 +141,30 @@ func readSpanReceiver() (*spanReceiver, []string) {
 	if protocol := cmp.Or(read(traces+"PROTOCOL"), read(all+"PROTOCOL")); protocol != "" && protocol != "http/protobuf" {
 		found.add(all+"PROTOCOL", "unsupported protocol%s; use http/protobuf, whose default port is 4318", shown(protocol))
 	}
-	header := http.Header{}
-	for field := range strings.SplitSeq(cmp.Or(read(traces+"HEADERS"), read(all+"HEADERS")), ",") {
+	header, ok := spanHeader(cmp.Or(read(traces+"HEADERS"), read(all+"HEADERS")))
+	if !ok {
+		found.add(all+"HEADERS", "invalid headers; write name=value pairs with commas, and %%2C for a comma in a value")
+	}
+	if found.lines != nil {
+		return nil, found.lines
+	}
+	return &spanReceiver{url: endpoint, header: header}, nil
+}
+
+// spanHeader reads the headers of OTLP, name=value pairs with commas.
+func spanHeader(text string) (header http.Header, ok bool) {
+	header = http.Header{}
+	for field := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(field) == "" {
 			continue
 		}
 		name, value, assigned := strings.Cut(field, "=")
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
-		valid := assigned && err == nil && httpguts.ValidHeaderFieldName(name)
-		if !valid || !httpguts.ValidHeaderFieldValue(value) {
-			found.add(all+"HEADERS", "invalid headers; write name=value pairs with commas, and %%2C for a comma in a value")
-			break
+		if !assigned || err != nil || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, false
 		}
 		header.Set(name, value)
 	}
-	if found.lines != nil {
-		return nil, found.lines
-	}
-	return &spanReceiver{url: endpoint, header: header}, nil
+	return header, true
 }
