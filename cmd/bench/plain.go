@@ -96,7 +96,7 @@ func (w *lineWriter) Write(line []byte) (int, error) {
 }
 
 func (b *bench) startPlain(ctx context.Context, key apiKey, options string) (*server, error) {
-	// The portal sets its garbage collector to the same values (cmd/portal/serve.go).
+	// The portal sets its garbage collector to the same values (cmd/portal/collector.go).
 	return b.start(ctx, key, []string{"/proc/self/exe", plainCommand},
 		"PLAIN_ADDR=ADDRESS", "PLAIN_OPTIONS="+options, "GOGC=400", "GOMEMLIMIT=256MiB")
 }
