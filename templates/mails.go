@@ -19,7 +19,7 @@ var mailFiles embed.FS
 // Mail is the data of an email. Each kind has one file, which defines the subject, the body and the
 // link. A body is paragraphs of plain text; the HTML has the same text.
 type Mail struct {
-	Kind      record.Action // or one of the other kinds of package models
+	Kind      record.Action // or one of the other kinds of package record
 	Product   string        // name of the product
 	BaseURL   string        // of the portal, without a slash at the end
 	Recipient string        // email address
@@ -44,7 +44,7 @@ type Mail struct {
 	Logo    bool       // the email has a picture with the id "logo.png"
 	Colors  MailColors // of the button; zero: the portal's own
 
-	Keys     []MailKey // that expire or leaked; nil unless the mail is about them
+	Keys     []MailKey // that expire, are unused or leaked; nil unless the mail is about them
 	MoreKeys bool      // more keys leaked than Keys lists
 }
 
@@ -54,7 +54,7 @@ type MailColors struct{ Button, OnButton, DarkButton, DarkOnButton string }
 // mailColors are the portal's own.
 var mailColors = MailColors{Button: "#0b6b4e", OnButton: "#ffffff", DarkButton: "#6fd0ab", DarkOnButton: "#06241a"}
 
-// MailKey is a key in an email about keys that expire or leaked.
+// MailKey is a key in an email about keys that expire, are unused or leaked.
 type MailKey struct {
 	Label  string
 	Key    string // masked

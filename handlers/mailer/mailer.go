@@ -1,5 +1,5 @@
-// Package mailer sends the mails in the outbox of package models by SMTP. Each instance of the
-// portal runs one [Mailer], and the outbox leases each mail to one of them at a time.
+// Package mailer sends the mails of package outbox by SMTP. Each instance of the portal runs one
+// [Mailer], and the outbox leases each mail to one of them at a time.
 package mailer
 
 import (

@@ -35,7 +35,7 @@ func (s *site) requireFreshSignIn(c *gin.Context) {
 	}
 }
 
-// reauthenticate checks the password in the form. If it is missing or wrong, confirmSignIn asks for
+// reauthenticate checks the password in the form. If it is missing or wrong, askPassword asks for
 // it and returns false.
 func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 	session := sessionFrom(c)

@@ -17,8 +17,8 @@ import (
 
 // sessionStore is the [sessions.Store] of the users who have signed in. The database has their
 // sessions, and the browser a signed cookie with the token of one, so a session that has ended has
-// ended everywhere. Package models makes tokens, in the transaction that checks what the user has
-// entered.
+// ended everywhere. Package people makes the tokens, in the transaction that checks what the user
+// has entered.
 type sessionStore struct {
 	name    string // of the cookie
 	cookies *sessions.CookieStore

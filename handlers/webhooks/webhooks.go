@@ -1,6 +1,6 @@
-// Package webhooks sends the events that wait in the queue of package models to the URLs of
-// accounts. Each instance of the portal runs one [Sender], and the queue leases each delivery to
-// one of them at a time.
+// Package webhooks sends the events in the queue of models/webhooks to the URLs of accounts. Each
+// instance of the portal runs one [Sender], and the queue leases each delivery to one of them at a
+// time.
 package webhooks
 
 import (

@@ -127,8 +127,8 @@ UPDATE users SET email = ERASED, email_hash = NO_HASH, disabled_at = COALESCE(di
 	WHERE id IN (SELECT id FROM erasures WHERE finished_at IS NULL);
 `
 
-// record makes a round of calls due, which ends the calls of the keys that the restore has revoked
-// and of the agents that it has removed.
+// recordRestore records the restore, and the keys and agents that it has revoked and removed. It
+// makes a round of calls due, which ends their calls.
 const recordRestore = `
 INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
 	SELECT NEW_ID, k.account_id, 'operator', KEY_REVOKED, k.id, k.label, '', NOW

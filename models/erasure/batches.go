@@ -50,7 +50,7 @@ func inBatches(ctx context.Context, deleteBatch func() (int64, error)) error {
 	}
 }
 
-// deleteBatch deletes one batch.
+// deleteBatch returns the statement that deletes one batch.
 func (t Table) deleteBatch(db *db.DB, conn bun.IDB, locks, where string, args ...any) *bun.DeleteQuery {
 	key := strings.ReplaceAll(t.Key, " ", ", ")
 	batch := conn.NewSelect().TableExpr(t.Name).ColumnExpr(key).Where(where, args...).Limit(value.WriteBatch)

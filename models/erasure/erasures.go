@@ -1,5 +1,5 @@
 // Package erasure deletes data: that of accounts and users for good, and rows that have expired.
-// [Tables] says what it and a restore do with each table.
+// [Tables] says what an erasure, the purge and a restore do with each table.
 package erasure
 
 import (

@@ -22,10 +22,8 @@ const (
 	activitiesKept = 400 * value.Day
 )
 
-// Purge deletes old activities, calls, usage rows, sources and exchanges of keys, used tokens that
-// have expired, expired and idle sessions, pending sign-ins, links, invitations, set-ups of
-// authenticator apps, removed webhooks, old mails, old sign-in failures, and users who were removed
-// long ago.
+// Purge deletes the rows that have expired, and those that are older than their table keeps them.
+// [Tables] has the conditions.
 func (e *Erasures) Purge(ctx context.Context) error {
 	now := e.db.Now()
 	// Another instance may not have written a later use of the session yet.

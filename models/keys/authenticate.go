@@ -64,8 +64,8 @@ func (p Principal) AllowedAgents() []uuid.UUID {
 	return p.restrictions.Agents
 }
 
-// Waited returns how long authentication took, which the rest of the request subtracts from
-// [Timeout].
+// Waited returns how long authentication took, which the rest of the request subtracts from the
+// time limit of the database.
 func (p Principal) Waited() time.Duration { return p.waited }
 
 // Authenticate returns the principal of an API key and counts the request, which comes from this
@@ -75,9 +75,9 @@ func (p Principal) Waited() time.Duration { return p.waited }
 // It returns [value.ErrKeyMissingPrefix] or [value.ErrKeyMalformed] without using the database, and
 // otherwise [value.ErrKeyUnknown], [value.ErrKeyRevoked], a [*value.KeyExpiredError],
 // [value.ErrAccountDisabled] or [value.ErrUnavailable]. With an error the principal has at most the
-// account, the id and the expiry of the refused key. All of this takes at most [Timeout]. Then the
-// caller must check the address of the client with [Principal.AllowsAddress], and count its
-// refusals with [API.CountRefusal].
+// account, the id and the expiry of the refused key. All of this takes at most the time limit of
+// the database. Then the caller must check the address of the client with
+// [Principal.AllowsAddress], and count its refusals with [API.CountRefusal].
 func (a *API) Authenticate(ctx context.Context, key string, from Source) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
@@ -198,7 +198,7 @@ func (a *API) lookUpClaims(ctx context.Context, accountID, keyID uuid.UUID, oper
 //
 // It returns [value.ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise
 // a [*value.KeyExpiredError], [widget.ErrInvalid], [value.ErrAccountDisabled] or
-// [value.ErrUnavailable], all within [Timeout].
+// [value.ErrUnavailable], all within the time limit of the database.
 func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
 	_, caller, err := a.lookUpClaims(ctx, claims.AccountID, claims.KeyID, "authenticate a token")
 	return caller, err
@@ -208,7 +208,7 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 // the account has no such agent, it returns [value.ErrAgentNotFound], and otherwise
 // [value.ErrAgentPaused], [value.ErrAgentNotAllowed] or [value.ErrUnavailable]. The result was true
 // at some moment between the start of Authenticate and the end of CheckAgent, which together take
-// at most [Timeout].
+// at most the time limit of the database.
 func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	if err := a.findAgent(ctx, p, agentID); err != nil {
 		return err

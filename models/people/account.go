@@ -18,7 +18,7 @@ type Account struct {
 	CreatedAt  time.Time
 	DisabledAt *time.Time   // if set, the account's keys are refused and its users cannot sign in
 	Limits     value.Limits `bun:",nullzero"` // of its calls
-	// UnusedLifetime is the account's choice of [Unused.SetLifetime]; 0: none.
+	// UnusedLifetime is the account's choice, which keys.Unused.SetLifetime sets; 0: none.
 	UnusedLifetime time.Duration `bun:",nullzero"`
 	Seeded         bool          // with data for demonstrations, which may be replaced
 }

@@ -41,7 +41,7 @@ func (g *guesses) record(user User, actor record.Actor, action record.Action) {
 	})
 }
 
-// refusals are counters of [Stats].
+// refusals are the counters of [Services.Refused].
 type refusals struct{ wrong, limited, disabled atomic.Uint64 }
 
 // count counts the outcome of a sign-in.

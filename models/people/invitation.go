@@ -24,7 +24,7 @@ type Invitation struct {
 	// SHA-256 of the token in the mail; nil until it is sent.
 	MailTokenHash []byte `bun:",nullzero"`
 
-	Mailed      bool   `bun:"-"` // by CreateInvitation: a mail with a link is queued
+	Mailed      bool   `bun:"-"` // by [Invitations.Create]: a mail with a link is queued
 	AccountName string `bun:",scanonly"`
 	Disabled    bool   `bun:",scanonly"` // the account is disabled
 	Inviter     string `bun:",scanonly"` // email; empty: an operator, or a user who was removed

@@ -18,8 +18,8 @@ import (
 	"portal/models/value"
 )
 
-// hashQueueTimeout limits the wait for password hashing, which does not count against [Timeout],
-// the limit of each use of the database.
+// hashQueueTimeout limits the wait for password hashing, which does not count against the time
+// limit of the database.
 const hashQueueTimeout = 8 * time.Second
 
 // passwords hashes and checks the passwords of users.

@@ -61,7 +61,7 @@ func QueueMails(ctx context.Context, tx db.Tx, recipients []string, mail Mail) (
 
 // DiscardMails deletes the mails that match where and that no instance has claimed, and no longer
 // counts them. A transaction calls it before it locks what the links of the mails refer to, because
-// [Outbox.Claim] locks the mail first.
+// Outbox.Claim locks the mail first.
 func DiscardMails(ctx context.Context, tx db.Tx, where string, args ...any) error {
 	var ids []uuid.UUID
 	err := tx.NewDelete().Model((*Mail)(nil)).Where(where, args...).Where("mail.attempts = 0").Returning("id").Scan(ctx, &ids)

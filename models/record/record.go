@@ -205,7 +205,7 @@ func Owners(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", a.AccountID, "owner")
 }
 
-// ownersUnlessUser is owners, but nobody if a user of the account has acted.
+// ownersUnlessUser is [Owners], but nobody if a user of the account has acted.
 func ownersUnlessUser(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	if a.ActorKind != ActorOperator {
 		return nil, nil
@@ -213,7 +213,7 @@ func ownersUnlessUser(ctx context.Context, tx db.Tx, a Activity) ([]string, erro
 	return Owners(ctx, tx, a)
 }
 
-// ownersUnlessActor is owners, but nobody if a user has acted.
+// ownersUnlessActor is [Owners], but nobody if a user has acted.
 func ownersUnlessActor(ctx context.Context, tx db.Tx, a Activity) ([]string, error) {
 	if a.ActorKind == ActorUser {
 		return nil, nil

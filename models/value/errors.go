@@ -145,7 +145,7 @@ func NoRows(err, missing error) error {
 	return err
 }
 
-// NotFound returns missing in place of [sql.ErrNoRows], and otherwise the error of failed.
+// NotFound returns missing in place of [sql.ErrNoRows], and otherwise the error of [Failed].
 func NotFound(operation string, err, missing error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return missing

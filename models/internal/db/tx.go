@@ -1,5 +1,6 @@
 // Package db is the database as the subjects of package models see it: transactions, the clock, row
-// locks and the differences between SQLite and PostgreSQL. Other packages do not name a dialect.
+// locks and the differences between SQLite and PostgreSQL. The other subjects do not name a
+// dialect.
 package db
 
 import (
@@ -32,9 +33,9 @@ type DB struct {
 	Tracer  trace.Tracer // nil: no spans
 
 	Mails        bool           // queue mails about activities
-	RolesFrom    string         // see [Options.RolesFrom]
+	RolesFrom    string         // see models.Options.RolesFrom
 	WebhooksOff  bool           // queue no webhooks
-	PastIDs      bool           // see [Options.PastIDs]
+	PastIDs      bool           // see models.Options.PastIDs
 	MailsDropped *atomic.Uint64 // because too many waited
 }
 
