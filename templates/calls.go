@@ -37,7 +37,7 @@ func (p CallsPage) screen() screen {
 
 func (CallsPage) fragment() string { return "calls" }
 
-// CallsRefreshed is the rows after a while. It needs nothing to choose from.
+// CallsRefreshed is the rows of a page that loads them again, without the choices of its filter.
 type CallsRefreshed struct{ CallsPage }
 
 func (CallsRefreshed) fragment() string { return "calls-refreshed" }

@@ -87,8 +87,8 @@ func (p DocumentationPage) screen() screen {
 	return screen{file: "documentation/" + p.file, layout: layoutDocumentation, section: p.book}
 }
 
-// tableOfContents is the pages of the books: "Use the API", "Run behind a gateway" and "Operate". No
-// page is longer than 12,000 px on a phone, because readers search a page with their browser.
+// tableOfContents is the pages of the books: "Use the API", "Run behind a gateway" and "Operate".
+// No page is longer than 12,000 px on a phone, because readers search a page with their browser.
 var tableOfContents = []DocumentationPage{
 	{
 		Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI, namesAgent: true,

@@ -125,8 +125,8 @@ func (p *documents) show(c *gin.Context) error {
 // ownAgentWait is how long a page waits for the reader's agent.
 const ownAgentWait = time.Second
 
-// ownAgent returns the id of an agent of the reader's account. It returns "" for a visitor, if there
-// is no agent, or if the database does not answer, because the page works without it.
+// ownAgent returns the id of an agent of the reader's account. It returns "" for a visitor, if
+// there is no agent, or if the database does not answer, because the page works without it.
 func (p *documents) ownAgent(c *gin.Context) (id string) {
 	whole := c.Request
 	ctx, cancel := context.WithTimeout(whole.Context(), ownAgentWait)

@@ -34,7 +34,7 @@ type exports struct {
 func (e *exports) Run(user uuid.UUID, f func() error) error {
 	if e.add(user, 1) > maxExports {
 		e.add(user, -1)
-		// By then, one that its client does not read has ended.
+		// By then, an export whose client does not read it has ended.
 		return problem.TooManyExports(exportWriteTimeout)
 	}
 	defer e.add(user, -1)

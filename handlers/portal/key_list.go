@@ -123,8 +123,8 @@ func (p *keyPages) read(c *gin.Context) (keys.KeyList, error) {
 	return p.keyUsage.OfList(c.Request.Context(), sessionFrom(c).AccountID, chartDays, p.leakedSince(c), noticedLeaks+1)
 }
 
-// rotations returns the rotation of each of these keys, newest first, that replaces another one of
-// them or is replaced by one.
+// rotations returns, by the id of a key, its rotation with another one of these keys: the one that
+// it replaces or that replaces it. The keys are sorted, the newest first.
 func rotations(ofAccount []keys.KeyUsage, now time.Time) map[uuid.UUID]*templates.KeyRotation {
 	byID, found := map[uuid.UUID]keys.Key{}, map[uuid.UUID]*templates.KeyRotation{}
 	for _, key := range ofAccount {

@@ -25,8 +25,8 @@ type keyPages struct {
 	people       *people.People
 }
 
-// show shows the page of a key, which may be revoked, or to HTMX its row. Cancel in a row leads to
-// the latter, with no other period than that of a row.
+// show shows the page of a key, which may be revoked. HTMX gets the row of the key instead, because
+// Cancel in a row leads here. The address of Cancel has no period, so the row has its usual one.
 func (p *keyPages) show(c *gin.Context) error {
 	view, err := p.usage.view(c, "", idOf(c))
 	if err != nil {

@@ -36,7 +36,8 @@ func (p *revocationPages) showOutcome(c *gin.Context) error {
 	return p.ask(c, templates.APIKeyConfirmation{Checked: optionalMoment(&now, now)})
 }
 
-// ask shows the question, after a refused reason again, or that the key was already revoked.
+// ask shows the question, or that the key is already revoked. After a refused reason, it shows the
+// question again.
 func (p *revocationPages) ask(c *gin.Context, question templates.APIKeyConfirmation) error {
 	key, err := p.keyUsage.OfKey(c.Request.Context(), sessionFrom(c).AccountID, lastDay, idOf(c))
 	if err != nil {
@@ -100,7 +101,8 @@ func (p *revocationPages) replyUnconfirmed(c *gin.Context, err error) error {
 	})
 }
 
-// addUse adds to the question about a key what its revocation would break, and the submitted reason.
+// addUse adds to the question about a key what its revocation would break, and the submitted
+// reason.
 func (p *revocationPages) addUse(c *gin.Context, question *templates.APIKeyConfirmation, key keys.KeyUsage) (err error) {
 	question.KeyUse, question.KeyID = useOf(key, p.now()), key.ID
 	question.Reason, question.Note = c.PostForm("reason"), key.Note

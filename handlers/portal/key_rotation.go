@@ -172,7 +172,8 @@ var rotationHours = keys.Hours(24)
 
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
 
-// rotationOf is rotationPath, and keeps from the request that the user has lost the key.
+// rotationOf is rotationPath. If the request says that the user has lost the key, the address says
+// so too.
 func rotationOf(c *gin.Context, id uuid.UUID) string {
 	if rotationWords(c).Lost {
 		return rotationPath(id) + "?lost=yes"

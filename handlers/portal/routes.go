@@ -77,7 +77,7 @@ func (p *Portal) registerDocuments(anyone routes) {
 		paths = append(paths, "/docs/operate", "/docs/operate/people", "/docs/operate/keys", "/docs/operate/reports")
 	}
 	anyone.get(searchPath, p.documents.search)
-	read := anyone.group(background) // the documentation is no use of the session
+	read := anyone.group(background) // reading the documentation is no use of the session
 	for _, path := range paths {
 		read.get(path, p.documents.show)
 		anyone.get(path+markdownExtension, p.documents.showMarkdown)
