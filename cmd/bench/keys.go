@@ -21,8 +21,8 @@ func (b *bench) keysInUse(ctx context.Context) error {
 	return nil
 }
 
-// keysOn measures the loads on one database, and then stops the portal after the largest. The wanted
-// ratio is that of the requests a second with all keys to those with one.
+// keysOn measures the loads on one database, and then stops the portal after the largest. The
+// wanted ratio is that of the requests a second with all keys to those with one.
 func (b *bench) keysOn(ctx context.Context, name string, on *cluster, wanted float64) (rows [][]string, err error) {
 	// Enough keys for a revocation a second in all rounds of a load.
 	tenant, err := b.newTenant(ctx, on, "keys", b.large+b.rounds*(20+int(b.duration/time.Second)))

@@ -10,17 +10,18 @@ import (
 
 // Defaults of the garbage collector, which GOGC and GOMEMLIMIT override. Because the live heap of
 // an instance is a few megabytes, a busy instance would collect garbage 20 times a second with Go's
-// default of 100 %. With 100,000 keys in use it is ten times as large and has hardly any pointers
-// to follow, so that a heap of five times its size would only waste memory.
+// default of 100 %. With 100,000 keys in use, the live heap is ten times as large and has hardly
+// any pointers to follow. A heap of five times its size would then only waste memory.
 const (
-	// Percent of the live heap, by which the heap grows between two collections.
+	// heapGrowth is how much the heap grows between two collections, in percent of the live
+	// heap.
 	heapGrowth    = 400
 	maxHeapGrowth = 32 << 20 // bytes
 	memoryLimit   = 256 << 20
 )
 
 // tuneCollector sets the growth of the heap, and adapts it to the live heap each second until ctx
-// ends. Between two seconds the memory limit bounds the growth.
+// ends. Until the next second, the memory limit bounds the growth.
 func tuneCollector(ctx context.Context) {
 	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
 		debug.SetMemoryLimit(memoryLimit)

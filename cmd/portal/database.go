@@ -98,7 +98,7 @@ func (d databaseConfig) withStore(ctx context.Context, options models.Options, w
 	return errors.Join(forOperator(work(store)), closeStore(ctx, store))
 }
 
-// warnOfPassword says that a password was set for nothing if the instance that started last has
+// warnOfPassword says that the new password has no effect if the instance that started last has
 // turned sign-in with a password off.
 func warnOfPassword(store *models.Store, t terminal) error {
 	if !store.PasswordsOff() {

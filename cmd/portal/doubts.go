@@ -42,8 +42,9 @@ func (s settings) doubts() []string {
 	return all
 }
 
-// certificateDoubts names the variables of certificates without effect: those for traces, because
-// the portal uses no client of OpenTelemetry, and those of files that Go cannot open and leaves out.
+// certificateDoubts names the variables of certificates that have no effect: those for traces,
+// because the portal does not use the client of OpenTelemetry, and those with a file that Go cannot
+// open and leaves out.
 func (s settings) certificateDoubts() (doubts []string) {
 	for _, suffix := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
 		for _, name := range []string{"OTEL_EXPORTER_OTLP_" + suffix, "OTEL_EXPORTER_OTLP_TRACES_" + suffix} {

@@ -129,8 +129,8 @@ func expressions(value any) (found []string) {
 	return found
 }
 
-// ruleTests are tests of promtool for the alert rules, by the interval at which Prometheus evaluates
-// them. To evaluate the rules of two days every 15 s would take ten seconds of CPU.
+// ruleTests are tests of promtool for the alert rules, by the interval at which Prometheus
+// evaluates them. To evaluate the rules of two days every 15 s would take ten seconds of CPU.
 var ruleTests = map[string]string{
 	"15s": `
   - name: the database is away and nobody uses the portal

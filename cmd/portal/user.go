@@ -216,7 +216,7 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 	})
 }
 
-// warnOfProvider says that a password was set for nothing if the provider decides about the access
+// warnOfProvider says that the new password has no effect if the provider decides about the access
 // of the user.
 func (f userFlag) warnOfProvider(ctx context.Context, s settings, store *models.Store, t terminal) error {
 	if !s.oidc.Claims {
