@@ -115,9 +115,8 @@ func (i inspector) resize(t *testing.T, width int) {
 	modelstest.Must(t, i.Page.SetViewportSize(width, 800))
 }
 
-// repeatedCode returns the blocks of code with no other language and no other kind of word than the
-// blocks above them. They have most of the elements of a page, and nothing that axe-core has not
-// seen.
+// repeatedCode returns the blocks of code whose language and kinds of words all occur in the blocks
+// above them. They have most of the elements of a page, and nothing that axe-core has not seen.
 const repeatedCode = `(() => {
 	const seen = new Set()
 	return [...document.querySelectorAll("pre code")].filter((code) => {

@@ -12,8 +12,8 @@
 // Each subject is a package, and uses only those before it in this list: value (errors, ids, texts,
 // limits), internal/db (transactions, clock, locks; the only one that knows the dialect),
 // internal/throttle (limits of wrong passwords and codes), record (what happened and what follows
-// from it), people, calls, keys, agents, webhooks, outbox, erasure.
-// In each, singular files are what a thing is, and plural ones what is done with it.
+// from it), people, calls, keys, agents, webhooks, outbox, erasure. In each, singular files are
+// what a thing is, and plural ones what is done with it.
 //
 // An exported method of a service opens a transaction. Functions that services share take the
 // transaction. A service never calls another service's exported method in a transaction. Only wrong

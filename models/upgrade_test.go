@@ -26,10 +26,10 @@ import (
 var writtenVersion = flag.String("write", "", "write the databases of this version, such as 1.2.0, to migrations/testdata")
 
 const (
-	// releases has the databases of the releases, named after version and dialect. Until its
-	// release, that of a version may lack its newest migrations.
+	// releases has the databases of the releases, named after version and dialect. Until a
+	// version is released, its databases may lack its newest migrations.
 	releases = "../migrations/testdata"
-	// releasedEmail and releasedKey are of the customer in each.
+	// releasedEmail and releasedKey are those of the customer in each database.
 	releasedEmail = "ada@example.com"
 	releasedKey   = "nas_OUwLrhPaaOv2CiGmFlN7aUpkT3QIm70UxMbA"
 )

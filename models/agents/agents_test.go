@@ -369,8 +369,8 @@ func (f *fixture) manyAgents(t testing.TB, accountID uuid.UUID) []agents.Agent {
 	return list
 }
 
-// An account that uses many agents with all of its keys. A store that stops writes all of it, and an
-// error of a batch keeps those before it.
+// An account uses many agents with all of its keys. A store that stops writes all uses, and an
+// error in one batch keeps the batches before it.
 func TestManyUsesOfAgentsAreWritten(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.Customer(t)

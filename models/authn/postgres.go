@@ -54,7 +54,8 @@ type Postgres struct {
 
 // planner holds the planner settings of each connection. The best plan always uses the index. These
 // settings keep PostgreSQL from choosing another plan when its statistics are old or the tables are
-// small. Without the last one, it may start worker processes, which takes 8 ms for each statement.
+// small. Without the last setting, it may start worker processes, which takes 8 ms for each
+// statement.
 const planner = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
 	SET enable_mergejoin = off; SET enable_bitmapscan = off; SET max_parallel_workers_per_gather = 0`
 

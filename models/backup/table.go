@@ -27,7 +27,7 @@ func (t table) readCurrent() string {
 	return "CREATE TEMPORARY TABLE current_" + t.Name + " AS SELECT " + strings.Join(columns, ", ") + " FROM PREFIX" + t.Name + " WHERE COMPARED;\n"
 }
 
-// restore returns the statements that make of the table of the backup that of the restored state.
+// restore returns the statements that turn the table of the backup into the restored one.
 func (t table) restore() string {
 	switch t.Rows {
 	case erasure.NoRows:
@@ -73,7 +73,7 @@ func (t table) insert(conditions ...string) string {
 	return "INSERT INTO " + t.Name + " (" + columns + ") SELECT " + columns + " FROM current_" + t.Name + " AS c WHERE true" + where + ";\n"
 }
 
-// replaceUsers takes the rows of the users whom the current database has from there.
+// replaceUsers takes the rows of each user from the current database, if that has the user.
 func (t table) replaceUsers() string {
 	return "DELETE FROM " + t.Name + " WHERE user_id IN (SELECT id FROM current_users) OR " + t.sameRow("current_"+t.Name+" AS c") + ";\n" +
 		t.insert("user_id IN (SELECT id FROM users)")
@@ -91,7 +91,7 @@ func (t table) renew() (statements string) {
 	return statements
 }
 
-// sameRow returns the condition that the other one of the table and the copy has the same row.
+// sameRow returns the condition that other, which is the table or its copy, has the same row.
 func (t table) sameRow(other string) string {
 	return "EXISTS (SELECT 1 FROM " + other + " WHERE " + t.equalKeys() + ")"
 }

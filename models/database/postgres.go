@@ -49,8 +49,9 @@ const OwnSettings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; S
 
 // sessionSettings limit the damage if an instance freezes or loses its network: the server ends its
 // transaction after 2 s and releases its locks. No statement waits longer for a lock than a request
-// waits for the statement. PostgreSQL compiles plans that it believes to be expensive, which takes
-// 200 ms. It overestimates small tables, because it does not analyze them.
+// waits for the statement. jit is off, because PostgreSQL would compile plans that it believes to
+// be expensive, which takes 200 ms: it overestimates small tables, because it does not analyze
+// them.
 var sessionSettings = map[string]string{
 	"idle_in_transaction_session_timeout": "2s",
 	"jit":                                 "off",

@@ -253,7 +253,7 @@ func (e *Erasures) deleteUsers(ctx context.Context, users []people.User) error {
 	return e.deleteRows(ctx, someUsers, bun.List(idsOf(users)))
 }
 
-// deleteRows deletes the rows of an owner. The argument is that of their conditions.
+// deleteRows deletes the rows of an owner. arg is the argument of the conditions.
 func (e *Erasures) deleteRows(ctx context.Context, of owner, arg any) error {
 	for table, where := range rowsOf(of) {
 		if err := table.deleteWhere(ctx, e.db, waits, where, arg); err != nil {
@@ -372,8 +372,9 @@ func (e *Erasures) replaceNames(ctx context.Context, accountID uuid.UUID, emails
 		rewrite(ctx, e.db, accountID, func(k *keys.Key) bool { return emails.replaceIn(e.db, k) }))
 }
 
-// rewrite writes the searched columns and these of the account's rows that change has changed, in
-// short transactions with a pause for other writers.
+// rewrite calls change with each of the account's rows. Of the rows that change has changed, it
+// writes the searched columns and these further columns, in short transactions with pauses for
+// other writers.
 func rewrite[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID, change func(*T) bool, columns ...string) error {
 	columns = append(searchedIn(db, reflect.TypeFor[T]()), columns...)
 	return eachPage(ctx, db, accountID, func(rows []T) error {

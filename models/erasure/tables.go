@@ -32,11 +32,11 @@ type Table struct {
 	Key  string // the columns that identify a row
 	Same string // those by which a backup and the current database have the same row; empty: Key
 	Rows Rows
-	// Referring is the condition for the rows that only the current database has, without which
-	// they would refer to nothing. Empty: all of them.
+	// Referring is the condition on which a restore takes a row that only the current database
+	// has: what the row refers to is restored too. Empty: it takes all of them.
 	Referring string
 
-	// Each column has one fate at a restore, which says what a row of the backup gets there if
+	// Each column has one fate at a restore: the value that a row of the backup gets there if
 	// the current database has the row too.
 	Restored string // as in the backup
 	Current  string // as in the current database
@@ -60,8 +60,8 @@ type Table struct {
 // Renewal is a column that a restore sets to an expression.
 type Renewal struct{ Column, Value, Where string }
 
-// owner is what rows are deleted with when an account is erased. First come those of its keys, then
-// those of the account, of its users, and the remains.
+// owner is a kind of owner of rows. The erasure of an account deletes the rows of its keys first,
+// then those of the account and of its users, and then the remains.
 type owner int
 
 const (
@@ -117,7 +117,8 @@ var Tables = []Table{
 		Name: "users", Key: "id", Restored: "id account_id created_at",
 		Current: "role email email_hash email_proven_at password_hash known_browsers last_sign_in_at disabled_at removed_at",
 		of:      map[owner]string{someUsers: "id IN (?)"},
-		// All activities of these users are older. A key's page names the user who generated it.
+		// All activities of these users are older. A key's page names the user who
+		// generated it.
 		purged: []string{"removed_at < ?0 AND NOT EXISTS (SELECT 1 FROM api_keys AS k WHERE k.created_by = users.id)"}, kept: activitiesKept,
 	},
 	{

@@ -137,9 +137,9 @@ func (a *API) CountRefusal(p Principal) {
 	a.usage.Count(p.AccountID, p.KeyID, Source{}, p.usedAt, -1, 1)
 }
 
-// AuthenticateAccessToken is [API.Authenticate] for the access token, with these verified claims, of a
-// key without a secret. It also returns [value.ErrTrustChanged] if the key's trust rule was saved
-// since the token was issued.
+// AuthenticateAccessToken is [API.Authenticate] for the access token, with these verified claims,
+// of a key without a secret. It also returns [value.ErrTrustChanged] if the key's trust rule was
+// saved since the token was issued.
 func (a *API) AuthenticateAccessToken(ctx context.Context, claims widget.AccessClaims, from Source) (Principal, error) {
 	found, caller, err := a.lookUpAccessToken(ctx, claims)
 	if found.ID == uuid.Nil {
@@ -148,14 +148,15 @@ func (a *API) AuthenticateAccessToken(ctx context.Context, claims widget.AccessC
 	return a.count(found, caller, from, err)
 }
 
-// CheckAccessToken returns the error of [API.AuthenticateAccessToken] without counting a use of the key.
+// CheckAccessToken returns the error of [API.AuthenticateAccessToken] without counting a use of the
+// key.
 func (a *API) CheckAccessToken(ctx context.Context, claims widget.AccessClaims) error {
 	_, _, err := a.lookUpAccessToken(ctx, claims)
 	return err
 }
 
-// lookUpAccessToken returns the key of an access token, zero if it is unknown or the database does not
-// answer, and its principal or the reason to refuse it.
+// lookUpAccessToken returns the key of an access token, zero if it is unknown or the database does
+// not answer, and its principal or the reason to refuse it.
 func (a *API) lookUpAccessToken(ctx context.Context, claims widget.AccessClaims) (authn.Key, Principal, error) {
 	if claims.Rule == uuid.Nil {
 		return authn.Key{}, Principal{}, widget.ErrInvalid

@@ -70,7 +70,7 @@ func (w *keyWarning) reset() {
 	w.Since, w.EndsAt, w.WarningID, w.Warnings, w.Mailed = nil, nil, nil, 0, 0
 }
 
-// postpone sets the next look.
+// postpone sets the time of the next look: now plus by.
 func (w *keyWarning) postpone(now time.Time, by time.Duration) {
 	check := now.Add(by)
 	w.CheckAt = &check
@@ -108,7 +108,7 @@ func (w *keyWarning) next(now time.Time, lifetime time.Duration, mail bool) unus
 	return step
 }
 
-// following returns when the 14 days go on, and with what.
+// following returns when the next step of the 14 days is due, and which one it is.
 func (w *keyWarning) following(mail bool) (time.Time, unusedStep) {
 	if mail && w.Warnings == 1 {
 		return w.EndsAt.Add(-lastUnusedMail), unusedWarn
@@ -233,8 +233,8 @@ func (u *Unused) Revoke(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// postpone starts anew in an hour for keys of an account that is being erased or whose state
-// could not be written.
+// postpone lets these keys start anew in an hour, because their account is being erased or their
+// state could not be written.
 func (u *Unused) postpone(ctx context.Context, ids []uuid.UUID) error {
 	check := u.keys.db.Now().Add(unusedMargin)
 	anew := keyWarning{Policy: u.keys.unusedLifetime, CheckAt: &check}

@@ -142,7 +142,7 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// bunWarnings counts what Bun warns of, such as arguments without a placeholder.
+// bunWarnings counts Bun's warnings, such as those about arguments without a placeholder.
 type bunWarnings struct{ n atomic.Int64 }
 
 // Printf implements Bun's logger.

@@ -68,9 +68,9 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, accountID, userID u
 // factorTables have the factors of users besides the password.
 var factorTables = []string{"authenticators", "recovery_codes", "passkeys"}
 
-// authorizeChange returns the user of a session that may change the password or the email, unless
-// the new one is invalid. An error for the password is joined with that. In its transaction, the
-// caller must check that the user's hash is still the same.
+// authorizeChange returns the user of a session who may change the password or the email. If the
+// new one is invalid, it returns that error, joined with the one for a wrong password. In its
+// transaction, the caller must check that the user's hash is still the same.
 func (c *Credentials) authorizeChange(ctx context.Context, session Session, password string, invalid error, actor record.Actor) (User, error) {
 	user, err := c.authorize(ctx, session, password, actor)
 	switch {

@@ -2,10 +2,10 @@
 // invitations, and changes of passwords and emails.
 //
 // Comments name the errors that callers treat differently. Besides, every method may return an
-// [*value.InvalidError] about a field of its input, the error for what is not the account's,
-// [value.ErrNotOwner], [value.ErrEmailTaken], [value.ErrSignInDisabled] for a disabled user or
-// account, [value.ErrOnlyByProvider] for a user whose access the provider decides, and a
-// [*value.SignInLimitError] after too many guesses.
+// [*value.InvalidError] about a field of its input, a not-found error for an object that the
+// account does not have, [value.ErrNotOwner], [value.ErrEmailTaken], [value.ErrSignInDisabled] for
+// a disabled user or account, [value.ErrOnlyByProvider] for a user whose access the provider
+// decides, and a [*value.SignInLimitError] after too many guesses.
 package people
 
 import (

@@ -25,9 +25,10 @@ const (
 	maxResetMails = 1000
 )
 
-// QueueMails adds a mail to each recipient to the outbox and reports whether it did. If there is no
-// room, it drops them and logs a warning. Those beyond the limits of their addresses are dropped
-// too, and those that nobody can receive. Only a mail to one recipient can have an id.
+// QueueMails adds a mail for each recipient to the outbox, and reports whether it has added any. If
+// there is no room, it drops all of them and logs a warning. It also drops mails beyond the limits
+// of their addresses, and mails that nobody can receive. Only a mail to one recipient can have an
+// id.
 func QueueMails(ctx context.Context, tx db.Tx, recipients []string, mail Mail) (bool, error) {
 	var mails []Mail
 	for _, mail.Recipient = range recipients {

@@ -22,10 +22,11 @@
 // after that its names replace each other.
 //
 // Sources are only displayed, so the row of a source need not be written with each count. After the
-// sources of a key were written, the key rests: what comes meanwhile is held, again with at most 20
-// sources by themselves, and joins the first bucket after the rest, or the last one at a stop. It
-// has the transaction of the key's counts, which locks the key for the trigger above, so a key
-// whose sources come later than its counts has an entry without requests.
+// sources of a key were written, the key rests. Requests that come during the rest are held by
+// source, again at most 20 and all others. They join the first bucket after the rest, or the last
+// one at a stop. Sources are written in the transaction of the key's counts, which locks the key
+// for the trigger above. So a key whose sources are written later than its counts has an entry
+// without requests.
 //
 // # Errors
 //
@@ -39,8 +40,8 @@
 // for a few seconds, because they have the last uses that the statement was too early to see. If a
 // batch was written in the meantime, the stored time of the last use shows whether the statement
 // saw it. A batch of refusals, or of uses at the same time as earlier ones, leaves that open, and
-// so does a batch that has left the memory. Then the report is read again. For a report by source,
-// it is the stored time at which a source of the key was last seen, because sources that are held
-// are written later than the last use. No report waits until a
-// flush ends, and no lock is held while the database is used.
+// so does a batch that has left the memory. Then the report is read again. A report by source uses
+// the stored time at which a source of the key was last seen instead, because held sources are
+// written later than the last use. No report waits until a flush ends, and no lock is held while
+// the database is used.
 package usage

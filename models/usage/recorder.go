@@ -50,8 +50,8 @@ type Recorder struct {
 }
 
 // New returns a recorder that writes with w and closes it. With yield, the recorder pauses after
-// each batch for as long as the batch took, so that others can write too. After the sources of a key
-// were written, those that come during the rest wait for its end.
+// each batch for as long as the batch took, so that others can write too. After the sources of a
+// key were written, those that come during the rest wait for its end.
 func New(w Writer, yield bool, rest time.Duration) *Recorder {
 	r := &Recorder{writer: w, yield: yield, turn: make(chan struct{}, 1), rests: rests{rest: rest, held: map[uuid.UUID][]SourceEntry{}}}
 	r.turn <- struct{}{}

@@ -11,8 +11,7 @@ const (
 	// sources are written with the counts, as without a rest.
 	maxResting = 1 << 17
 	maxHeld    = 1 << 18
-	// restChunk is how many keys are handled without a pause for requests that wait for the
-	// lock.
+	// restChunk is how many keys are handled before requests that wait for the lock get it.
 	restChunk = 100
 )
 
@@ -35,8 +34,8 @@ func (r *rests) over(all bool) bool {
 	return len(r.queue) > 0 && (all || time.Since(r.queue[0].since) >= r.rest)
 }
 
-// wake ends the rests that are over, or all, and adds what has waited to a bucket that was taken and
-// is not sorted yet.
+// wake ends the rests that are over, or all, and adds what has waited to a bucket that was taken
+// and is not sorted yet.
 func (r *Recorder) wake(b *bucket, all bool) {
 	for more := true; more; {
 		more = r.wakeSome(b, all)

@@ -89,12 +89,12 @@ func joins(r rune) bool {
 }
 
 // apart matches characters that are written as several code points. Others are not composed: NFC
-// makes an ASCII letter of the Kelvin sign, which is another mailbox.
+// turns the Kelvin sign into the letter K, which is another mailbox.
 var apart = regexp.MustCompile(`\PM\pM+|[\x{1100}-\x{11ff}]{2,}`)
 
 // ReadEmail returns an email as people read it: without spaces and invisible characters around it,
-// with its accents composed, and with its domain in Unicode. Chromium sends domains in ASCII, and others send
-// what was typed.
+// with its accents composed, and with its domain in Unicode. Chromium sends domains in ASCII, and
+// others send the input.
 func ReadEmail(email string) string {
 	email = strings.TrimFunc(email, func(r rune) bool { return unicode.IsSpace(r) || Hidden(r) && !unicode.IsControl(r) })
 	email = apart.ReplaceAllStringFunc(email, norm.NFC.String)
@@ -154,7 +154,7 @@ func hashLowerCase(email string) []byte {
 
 // EmailHashes returns the hashes that a user with an email may have: that of HashEmail and, for an
 // email that is not ASCII, those of earlier releases, which hashed it as the browser sent it. The
-// hash of what was typed is the first.
+// hash of the input is the first.
 func EmailHashes(email string) (hashes [][]byte) {
 	read := ReadEmail(email)
 	for _, hash := range [][]byte{
@@ -181,7 +181,7 @@ func takenApart(email string) string {
 }
 
 // StoredHash returns an expression for the hash that the user with an email has. If two users have
-// one of its hashes, it is that of what was typed, as before there was one hash.
+// one of its hashes, it is the hash of the input, as in earlier releases.
 func StoredHash(email string) schema.QueryWithArgs {
 	hashes := EmailHashes(email)
 	if len(hashes) == 1 {

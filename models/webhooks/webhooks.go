@@ -1,5 +1,5 @@
-// Package webhooks has the endpoints of accounts and the queue of deliveries to them. It decides which
-// addresses they may be sent to, and signs them (Standard Webhooks 1.0).
+// Package webhooks has the endpoints of accounts and the queue of deliveries to them. It decides
+// which addresses they may be sent to, and signs them (Standard Webhooks 1.0).
 package webhooks
 
 import (

@@ -1,5 +1,5 @@
-// Package throttle limits wrong passwords, codes and tokens. It counts them for subjects, such as an
-// email or a network address, and stores only hashes of these.
+// Package throttle limits wrong passwords, codes and tokens. It counts them for subjects, such as
+// an email or a network address, and stores only hashes of these.
 package throttle
 
 import (
@@ -16,8 +16,8 @@ import (
 	"portal/models/value"
 )
 
-// A subject may have as many wrong passwords as the limit within Window, and an email twice as many
-// in the devices and sessions of its user. Further ones are refused unchecked.
+// Within Window, a subject may have as many wrong passwords as the limit. In the devices and
+// sessions of its user, an email may have twice as many. Further ones are refused unchecked.
 const (
 	Window       = time.Minute
 	defaultLimit = 10
