@@ -55,14 +55,14 @@ func TestFactsAboutKeysMoveInAnOlderDatabase(t *testing.T) {
 		modelstest.Exec(t, url, "INSERT INTO call_totals (subject_id, day, calls, seconds) VALUES ('"+called+"', '2026-11-22 00:00:00+00:00', 1, 60), ('"+
 			account+"', '2026-11-22 00:00:00+00:00', 1, 60)")
 		modelstest.Exec(t, url, "UPDATE api_keys SET unused_policy = 5, unused_check_at = '2026-11-12 00:00:00+00:00', unused_since = '2026-11-01 10:00:00.123456+00:00', "+
-			"unused_warned_at = '2026-11-13 00:00:00+00:00', unused_warnings = CASE WHEN id = '"+busy+"' THEN 2 ELSE 1 END, unused_mailed = 1 WHERE id IN ('"+used+"', '"+busy+"')")
+			"unused_warned_at = '2026-11-13 00:00:00+00:00', unused_warnings = CASE WHEN id = '"+busy+"' THEN 2 ELSE 1 END, unused_mailed = CASE WHEN id = '"+busy+"' THEN 2 ELSE 1 END WHERE id IN ('"+used+"', '"+busy+"')")
 		modelstest.Exec(t, url, "UPDATE api_keys SET revoked_at = '2026-11-20 00:00:00+00:00' WHERE id = '"+called+"'")
 		db := modelstest.Value(database.Open(url, database.Timeout))(t)
 		modelstest.Must(t, db.Migrate(t.Context(), slog.New(slog.DiscardHandler), time.Minute))
 		modelstest.Must(t, db.Close())
 		migrated := modelstest.OpenDatabase(t, url)
 		var ends []time.Time
-		modelstest.Must(t, migrated.NewSelect().Table("key_warnings").Column("ends_at").Where("policy = 5 AND mailed = 1").OrderExpr("api_key_id").Scan(t.Context(), &ends))
+		modelstest.Must(t, migrated.NewSelect().Table("key_warnings").Column("ends_at").Where("policy = 5 AND mailed = warnings").OrderExpr("api_key_id").Scan(t.Context(), &ends))
 		if len(ends) != 2 || ends[0].UTC().Format(time.DateTime) != "2026-11-15 10:00:00" || ends[1].UTC().Format(time.DateTime) != "2026-11-16 00:00:00" {
 			t.Errorf("%s: the warnings end at %v", name, ends)
 		}

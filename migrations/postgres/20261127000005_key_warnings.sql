@@ -26,13 +26,14 @@ BEGIN
 END $$;
 CREATE TRIGGER api_keys_insert_watches_key AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION watch_key();
 
--- Mails that wait have no id, so they are queued again.
-INSERT INTO key_warnings (api_key_id, policy, check_at, since, ends_at, warnings, mailed)
-SELECT id, unused_policy, unused_check_at, unused_since,
-    CASE unused_warnings WHEN 2 THEN unused_warned_at + interval '3 days' ELSE unused_since + interval '14 days' END,
-    unused_warnings, unused_mailed
-FROM api_keys WHERE revoked_at IS NULL;
-
--- The columns unused_ of api_keys are for instances of the previous version, which read and write
--- them. A later version can drop them.
-DROP INDEX api_keys_unused;
+-- Instances of the previous version change the lifetime too, and note it in the columns unused_ of
+-- api_keys. After a rollback they need these again.
+CREATE FUNCTION watch_keys_anew() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE api_keys SET unused_policy = -1 WHERE account_id = NEW.id AND revoked_at IS NULL;
+    UPDATE key_warnings SET policy = -1
+    WHERE api_key_id IN (SELECT id FROM api_keys WHERE account_id = NEW.id AND revoked_at IS NULL);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER accounts_update_watches_keys_anew AFTER UPDATE OF unused_lifetime ON accounts
+    FOR EACH ROW WHEN (OLD.unused_lifetime IS DISTINCT FROM NEW.unused_lifetime) EXECUTE FUNCTION watch_keys_anew();

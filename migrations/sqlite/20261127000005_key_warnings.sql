@@ -24,14 +24,12 @@ BEGIN
     INSERT INTO key_warnings (api_key_id) VALUES (NEW.id);
 END;
 
--- Mails that wait have no id, so they are queued again.
-INSERT INTO key_warnings (api_key_id, policy, check_at, since, ends_at, warnings, mailed)
-SELECT id, unused_policy, unused_check_at, unused_since,
-    CASE unused_warnings WHEN 2 THEN strftime('%Y-%m-%d %H:%M:%f', unused_warned_at, '+3 days')
-        ELSE strftime('%Y-%m-%d %H:%M:%f', unused_since, '+14 days') END || '+00:00',
-    unused_warnings, unused_mailed
-FROM api_keys WHERE revoked_at IS NULL;
-
--- The columns unused_ of api_keys are for instances of the previous version, which read and write
--- them. A later version can drop them.
-DROP INDEX api_keys_unused;
+-- Instances of the previous version change the lifetime too, and note it in the columns unused_ of
+-- api_keys. After a rollback they need these again.
+CREATE TRIGGER accounts_update_watches_keys_anew AFTER UPDATE OF unused_lifetime ON accounts
+WHEN OLD.unused_lifetime IS NOT NEW.unused_lifetime
+BEGIN
+    UPDATE api_keys SET unused_policy = -1 WHERE account_id = NEW.id AND revoked_at IS NULL;
+    UPDATE key_warnings SET policy = -1
+    WHERE api_key_id IN (SELECT id FROM api_keys WHERE account_id = NEW.id AND revoked_at IS NULL);
+END;

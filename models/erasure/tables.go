@@ -127,11 +127,19 @@ var Tables = []Table{
 	},
 	{
 		Name: "api_keys", Key: "id", Stated: "revoked_at",
-		Restored: "id account_id label key_hash last_four access form_id replaces_id created_by created_at note credential " +
-			"unused_policy unused_check_at unused_since unused_warned_at unused_warnings unused_mailed",
+		Restored: "id account_id label key_hash last_four access form_id replaces_id created_by created_at note credential",
 		Current: "leak_reporter leak_url expires_at lifetime expiry_warned_at expiry_recorded agents networks limits " +
 			"revocation_reason trust trust_pins",
-		Renewed:  []Renewal{{Column: "trust_version", Value: "NEW_VERSION", Where: "trust IS NOT NULL"}}, // ends the access tokens
+		Renewed: []Renewal{
+			{Column: "trust_version", Value: "NEW_VERSION", Where: "trust IS NOT NULL"}, // ends the access tokens
+			// For instances of the previous version, as key_warnings.
+			{Column: "unused_policy", Value: "-1"},
+			{Column: "unused_check_at", Value: "NULL"},
+			{Column: "unused_since", Value: "NULL"},
+			{Column: "unused_warned_at", Value: "NULL"},
+			{Column: "unused_warnings", Value: "0"},
+			{Column: "unused_mailed", Value: "0"},
+		},
 		searched: "label note revocation_reason leak_url",
 	},
 	{

@@ -172,13 +172,8 @@ func (u *Unused) SetLifetime(ctx context.Context, accountID uuid.UUID, after tim
 		}
 		detail := UnusedText(u.Lifetime(account)) + " → " + UnusedText(after)
 		account.UnusedLifetime = after
+		// A trigger has the next look at each key start anew.
 		if err := tx.Update(ctx, &account, "unused_lifetime"); err != nil {
-			return err
-		}
-		// The account has at most MaxActiveKeys of these.
-		active := whereActive(u.keys.db, tx.NewSelect().Model((*Key)(nil)).Column("id")).Where("api_key.account_id = ?", accountID)
-		_, err = tx.NewUpdate().Model((*keyWarning)(nil)).Set("policy = -1").Where("api_key_id IN (?)", active).Exec(ctx)
-		if err != nil {
 			return err
 		}
 		return record.Add(ctx, tx, actor, record.Activity{

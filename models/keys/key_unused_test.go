@@ -353,3 +353,18 @@ func TestUnusedKeysOfAFailingAccountWait(t *testing.T) {
 		}
 	})
 }
+
+// An instance of the previous version writes the lifetime and the columns of api_keys.
+func TestLifetimeThatThePreviousVersionSets(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.InRealTime()
+		c := f.Customer(t)
+		key, _ := f.Key(t, c)
+		unusedRound(t, f.Store) // the account has chosen never
+		f.age(t, key, 100*value.Day)
+		f.Exec(t, "UPDATE accounts SET unused_lifetime = ? WHERE id = ?", int64(30*value.Day), c.ID)
+		unusedRound(t, f.Store)
+		f.CheckCount(t, 1, "SELECT count(*) FROM key_warnings WHERE since IS NOT NULL")
+		f.CheckCount(t, 1, "SELECT count(*) FROM api_keys WHERE unused_policy = -1")
+	})
+}
