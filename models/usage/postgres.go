@@ -17,15 +17,15 @@ import (
 const postgresKeep = `SELECT id FROM api_keys WHERE id = ANY($1::uuid[]) ORDER BY id FOR KEY SHARE`
 
 // postgresAdd adds a batch. A trigger moves the counts of a past hour to the tables of hours and
-// days.
+// days. An entry may have sources only, whose counts are there already.
 const postgresAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_at, hour, requests, refusals)
 	SELECT used.api_key_id, used.used_at, $1, used.requests, used.refusals
 	FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::bigint[]) AS used (api_key_id, used_at, requests, refusals)
 	ON CONFLICT (api_key_id) DO UPDATE SET
 		used_at = GREATEST(stored.used_at, excluded.used_at),
-		requests = CASE WHEN stored.hour = excluded.hour THEN stored.requests ELSE 0 END + excluded.requests,
-		refusals = CASE WHEN stored.hour = excluded.hour THEN stored.refusals ELSE 0 END + excluded.refusals,
-		hour = excluded.hour`
+		requests = CASE WHEN stored.hour = excluded.hour OR excluded.requests + excluded.refusals = 0 THEN stored.requests ELSE 0 END + excluded.requests,
+		refusals = CASE WHEN stored.hour = excluded.hour OR excluded.requests + excluded.refusals = 0 THEN stored.refusals ELSE 0 END + excluded.refusals,
+		hour = CASE WHEN excluded.requests + excluded.refusals = 0 THEN stored.hour ELSE excluded.hour END`
 
 // postgresAddSources adds a batch by source, in the transaction of postgresAdd, which has locked
 // the rows of the keys. A trigger limits the sources of a key on a day.

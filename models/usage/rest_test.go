@@ -145,3 +145,25 @@ func TestRestsAreBounded(t *testing.T) {
 		t.Errorf("%d sources were written, want %d", w.sources, want)
 	}
 }
+
+// What was held is written after midnight, which is no use on the new day.
+func TestHeldSourcesAreNoUse(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db database) {
+		r, keys := usage.New(db.writer(t), false, 50*time.Millisecond), db.newKeys(t, 2)
+		late := time.Date(2026, time.March, 14, 23, 59, 58, 0, time.UTC)
+		for i, key := range []uuid.UUID{keys[0], keys[0], keys[1]} {
+			if i == 2 {
+				time.Sleep(60 * time.Millisecond) // the rest of the first key
+			}
+			r.Count(account, key, backend, late.Add(time.Duration(i)*time.Second), 1, 0)
+			must(t, r.Flush(t.Context()))
+		}
+		var days, requests int
+		must(t, db.NewRaw("SELECT count(*) FROM api_key_days WHERE api_key_id = ?", keys[0]).Scan(t.Context(), &days))
+		must(t, db.NewRaw("SELECT sum(requests) FROM api_key_sources WHERE api_key_id = ?", keys[0]).Scan(t.Context(), &requests))
+		if days != 1 || requests != 2 {
+			t.Errorf("%d days with a use, want 1; %d requests by source, want 2", days, requests)
+		}
+		must(t, r.Close(t.Context()))
+	})
+}

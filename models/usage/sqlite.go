@@ -10,14 +10,15 @@ import (
 )
 
 // sqliteAdd adds the usage of one key, unless the key was deleted. A trigger moves the counts of a
-// past hour to the tables of hours and days.
+// past hour to the tables of hours and days. An entry may have sources only, whose counts are there
+// already.
 const sqliteAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_at, hour, requests, refusals)
 		SELECT id, ?, ?, ?, ? FROM api_keys WHERE id = ?
 		ON CONFLICT (api_key_id) DO UPDATE SET
 			used_at = COALESCE(max(stored.used_at, excluded.used_at), stored.used_at, excluded.used_at),
-			requests = CASE WHEN stored.hour = excluded.hour THEN stored.requests ELSE 0 END + excluded.requests,
-			refusals = CASE WHEN stored.hour = excluded.hour THEN stored.refusals ELSE 0 END + excluded.refusals,
-			hour = excluded.hour`
+			requests = CASE WHEN stored.hour = excluded.hour OR excluded.requests + excluded.refusals = 0 THEN stored.requests ELSE 0 END + excluded.requests,
+			refusals = CASE WHEN stored.hour = excluded.hour OR excluded.requests + excluded.refusals = 0 THEN stored.refusals ELSE 0 END + excluded.refusals,
+			hour = CASE WHEN excluded.requests + excluded.refusals = 0 THEN stored.hour ELSE excluded.hour END`
 
 // sqliteAddSource adds the requests with one key from one source on a day. A trigger limits the
 // sources of a key on a day.
