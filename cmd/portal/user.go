@@ -197,10 +197,8 @@ type accountResetPasswordCommand struct{ userFlag }
 
 // Run writes nothing to standard output, because the command has no result.
 func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
-	s, err := readSettings("PORTAL_OIDC_ISSUER", "PORTAL_OIDC_ACCOUNTS")
-	if err != nil {
-		return err
-	}
+	// They serve a warning only, so a mistake in them must not stop the command.
+	s, _ := readSettings("PORTAL_OIDC_ISSUER", "PORTAL_OIDC_ACCOUNTS")
 	password, err := readPassword(ctx, t)
 	if err != nil {
 		return err

@@ -282,7 +282,7 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 		Where("agent.account_id = ?", accountID).Scan(ctx, &rows)
 	used := map[uuid.UUID]time.Time{}
 	for _, row := range rows {
-		// What was written meanwhile still rests in the memory.
+		// What was written meanwhile still rests in the memory, unless more was than it keeps.
 		at := a.uses.Latest(db.SeenID{ID: row.ID, KeyID: keyID}, row.UsedAt.Time)
 		// A removed agent may have had the id before.
 		if !at.Before(first) && !at.Before(row.CreatedAt) {
