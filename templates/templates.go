@@ -25,8 +25,10 @@ import (
 // or ".".
 //
 //go:embed layouts/*.html partials/*.html
-//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html calls/*.html documentation/*.html
-//go:embed errors/*.html identities/*.html integration/*.html password_resets/*.html people/*.html
+//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html
+//go:embed calls/*.html documentation/*.html
+//go:embed errors/*.html identities/*.html integration/*.html
+//go:embed password_resets/*.html people/*.html
 //go:embed rotations/*.html settings/*.html sign_in/*.html usage/*.html webhooks/*.html
 var files embed.FS
 

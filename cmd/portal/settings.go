@@ -282,7 +282,7 @@ func table(s *settings) []setting {
 		{
 			name: "PORTAL_KEY_UNUSED_LIFETIME", example: "90d", group: rarely, parse: into(&s.keyUnusedLifetime, days),
 			help: "An API key is revoked after this time without a use, in whole days or hours, such as `90d`. Owners can choose a shorter time in " +
-				"Settings, not a longer one. They and whoever generated the key get emails 14 and 3 days before. With less than `15d`, a key is " +
+				"Settings, not a longer one. They and the user who generated the key get emails 14 and 3 days before. With less than `15d`, a key is " +
 				"revoked 15 days after its last use.",
 		},
 		{

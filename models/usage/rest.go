@@ -114,7 +114,7 @@ func (b *bucket) addSources(key uuid.UUID, held []SourceEntry) {
 	b.counts[key] = n
 }
 
-// addSource adds an entry to those of a key, of which at most sourcesByKey of a day have sources of
+// addSource adds an entry to those of a key. At most sourcesByKey entries of a day have sources of
 // their own.
 func addSource(all []SourceEntry, added SourceEntry) []SourceEntry {
 	ofDay := 0
