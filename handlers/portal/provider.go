@@ -113,8 +113,8 @@ func (p *oidcClient) refuse(c *gin.Context, request authRequest, found people.Id
 		Unknown: errors.Is(err, value.ErrIdentityNotFound),
 		Another: found.Subject != "",
 	}
+	_ = c.Error(err) // for the log
 	if status >= http.StatusInternalServerError {
-		_ = c.Error(err) // for the log
 		page.RequestID = middleware.RequestIDOf(c)
 	}
 	path, query := providerPath, url.Values{"next": {p.destination(request.Next)}}

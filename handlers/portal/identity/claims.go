@@ -2,6 +2,7 @@ package identity
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -45,17 +46,14 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// truth is true or false, also as a string, or a list of one of them. It is nil if the claim is
-// absent.
+// truth is true or false, also as a string or as 1 or 0, or a list of one of them. It is nil if the
+// claim is absent.
 type truth struct{ value *bool }
 
 // UnmarshalJSON never fails.
 func (t *truth) UnmarshalJSON(data []byte) error {
-	value := single(valueOf(data))
-	if read, ok := value.(string); ok {
-		value, _ = strconv.ParseBool(strings.ToLower(strings.TrimSpace(read)))
-	}
-	if read, ok := value.(bool); ok {
+	value := strings.TrimSpace(fmt.Sprint(single(valueOf(data))))
+	if read, err := strconv.ParseBool(strings.ToLower(value)); err == nil {
 		t.value = &read
 	}
 	return nil
@@ -104,12 +102,16 @@ func (c claims) hasSubject() bool {
 	return c.Subject != "" && utf8.RuneCountInString(c.Subject) <= maxSubject && isText(c.Subject)
 }
 
-// isFor reports whether the ID token, with so many audiences, is for a client.
-func (c claims) isFor(clientID string, audiences int) bool {
-	if c.AuthorizedParty == nil || c.AuthorizedParty == "" {
-		return audiences <= 1
+// checkParty returns an error unless the ID token, with so many audiences, is for a client.
+func (c claims) checkParty(clientID string, audiences int) error {
+	none := c.AuthorizedParty == nil || c.AuthorizedParty == ""
+	switch {
+	case none && audiences > 1:
+		return fmt.Errorf("it has %d audiences (aud) and no authorized party (azp)", audiences)
+	case !none && c.AuthorizedParty != clientID:
+		return fmt.Errorf("the authorized party (azp) is %.100q, not the client", fmt.Sprint(c.AuthorizedParty))
 	}
-	return c.AuthorizedParty == clientID
+	return nil
 }
 
 // access returns the account and the role in the claims, or nil unless both are valid.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
@@ -73,14 +72,11 @@ func (k *keys) fetch(ctx context.Context) (set keyset.Set, err error) {
 	return set, nil
 }
 
-// algorithms returns the algorithms of ID tokens that are accepted from a provider that names its
-// own; empty: the one that every provider has.
-func algorithms(named []string) (accepted []string) {
+// algorithms returns the algorithms of ID tokens that are accepted. Those that the metadata name are
+// not asked for, because providers forget some, and a key verifies only the algorithms of its kind.
+func algorithms() (names []string) {
 	for _, algorithm := range keyset.Algorithms() {
-		same := func(name string) bool { return keyset.Algorithm(name) == keyset.Algorithm(string(algorithm)) }
-		if slices.ContainsFunc(named, same) {
-			accepted = append(accepted, string(algorithm))
-		}
+		names = append(names, string(algorithm))
 	}
-	return accepted
+	return names
 }

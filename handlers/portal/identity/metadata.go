@@ -47,8 +47,10 @@ type discovered struct {
 	oauth       oauth2.Config
 	userInfo    bool // there is a UserInfo endpoint
 	sendsIssuer bool // every response has the parameter iss (RFC 9207)
-	readAt      time.Time
-	metadata    *metadata
+	// The token endpoint takes the client secret in the body and not in a header.
+	secretInBody bool
+	readAt       time.Time
+	metadata     *metadata
 }
 
 // get returns the metadata, and reads them if they are missing or not below an age. Concurrent
@@ -113,13 +115,12 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 		return nil, err
 	}
 	var claims struct {
-		AuthURL     string   `json:"authorization_endpoint"`
-		TokenURL    string   `json:"token_endpoint"`
-		UserInfoURL string   `json:"userinfo_endpoint"`
-		KeysURL     string   `json:"jwks_uri"`
-		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
-		Methods     []string `json:"token_endpoint_auth_methods_supported"`
-		SendsIssuer truth    `json:"authorization_response_iss_parameter_supported"`
+		AuthURL     string `json:"authorization_endpoint"`
+		TokenURL    string `json:"token_endpoint"`
+		UserInfoURL string `json:"userinfo_endpoint"`
+		KeysURL     string `json:"jwks_uri"`
+		Methods     any    `json:"token_endpoint_auth_methods_supported"`
+		SendsIssuer truth  `json:"authorization_response_iss_parameter_supported"`
 	}
 	if err := provider.Claims(&claims); err != nil {
 		return nil, err
@@ -129,20 +130,16 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 			return nil, err
 		}
 	}
-	endpoint := provider.Endpoint()
-	endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	if len(claims.Methods) > 0 && !slices.Contains(claims.Methods, "client_secret_basic") {
-		endpoint.AuthStyle = oauth2.AuthStyleInParams
-	}
+	methods, _ := claims.Methods.([]any)
 	published := &keys{address: claims.KeysURL, config: m.config, client: m.client}
 	return &discovered{
 		provider: provider, keys: published,
 		verifier: oidc.NewVerifier(m.config.Issuer, published, &oidc.Config{
-			ClientID: m.config.ClientID, Now: m.config.Now, SupportedSigningAlgs: algorithms(claims.Algorithms),
+			ClientID: m.config.ClientID, Now: m.config.Now, SupportedSigningAlgs: algorithms(),
 		}),
+		secretInBody: len(methods) > 0 && !slices.Contains(methods, any("client_secret_basic")),
 		oauth: oauth2.Config{
-			ClientID: m.config.ClientID, ClientSecret: m.config.ClientSecret, Endpoint: endpoint,
-			RedirectURL: m.config.RedirectURL, Scopes: []string{oidc.ScopeOpenID, "email"},
+			ClientID: m.config.ClientID, Endpoint: provider.Endpoint(), RedirectURL: m.config.RedirectURL, Scopes: []string{oidc.ScopeOpenID, "email"},
 		},
 		userInfo: claims.UserInfoURL != "", sendsIssuer: claims.SendsIssuer.is(true),
 		readAt: m.config.Now(), metadata: m,

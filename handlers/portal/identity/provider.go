@@ -25,7 +25,8 @@ const (
 	timeout = 8 * time.Second
 	// maxSteps limits how many steps run at once. Further ones fail at once, so that a provider
 	// that does not answer cannot use up the portal's capacity.
-	maxSteps = 64
+	maxSteps     = 64
+	maxRedirects = 3
 	// maxAge is how long ago the user may have entered credentials at the provider.
 	maxAge = 30 * 24 * time.Hour
 )
@@ -138,9 +139,9 @@ func (p *Provider) Begin(ctx context.Context, again bool) (address string, r Aut
 // means that the browser has none. Finish calls emailUse with the identity of the ID token. Without
 // an email that is required, the error is [ErrFailed] if the provider might have given one.
 func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Values, emailUse func(context.Context, people.Identity) (EmailUse, error)) (identity people.Identity, err error) {
-	for _, values := range parameters {
-		if len(values) > 1 { // RFC 6749, section 3.1
-			return identity, ErrExpired
+	for _, name := range []string{"state", "iss", "error", "code"} {
+		if len(parameters[name]) > 1 { // RFC 6749, section 3.1
+			return identity, expired("the response", fmt.Errorf("it has the parameter %s %d times", name, len(parameters[name])))
 		}
 	}
 	if r.State == "" || !equal(parameters.Get("state"), r.State) {
@@ -166,13 +167,15 @@ func (p *Provider) checkResponse(found *discovered, parameters url.Values) error
 	// visitor can change iss as well as state, so it is no failure of the provider.
 	issuer := parameters.Get("iss")
 	if issuer != "" && issuer != p.config.Issuer || issuer == "" && found.sendsIssuer {
-		return ErrExpired
+		return expired("the response", fmt.Errorf("its parameter iss is %.200q, not the issuer", issuer))
 	}
-	switch code := parameters.Get("error"); {
+	code := parameters.Get("error")
+	cause := fmt.Errorf("the error is %s", described(code, parameters.Get("error_description")))
+	switch {
 	case code == "access_denied":
-		return ErrDenied
+		return fmt.Errorf("%w: %w", ErrDenied, cause)
 	case code != "":
-		return failure("the response", fmt.Errorf("the error is %.100q", code))
+		return failure("the response", cause)
 	case parameters.Get("code") == "":
 		return failure("the response", errors.New("it has no code"))
 	}
@@ -200,6 +203,16 @@ func failure(what string, cause error) error {
 	return fmt.Errorf("%w: %s", ErrFailed, reason(what, cause))
 }
 
+// expired returns an [ErrExpired] with a cause as that of failure.
+func expired(what string, cause error) error {
+	return fmt.Errorf("%w: %s", ErrExpired, reason(what, cause))
+}
+
+// described returns an error code of the provider with its description.
+func described(code, description string) string {
+	return fmt.Sprintf("%.100q (%.200q)", code, description)
+}
+
 // reason returns the beginning of the cause of a failure.
 func reason(what string, cause error) string {
 	text := cause.Error()
@@ -215,15 +228,23 @@ func random() string {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// newClient returns a client for requests to the provider. Because a redirect could send the client
-// secret elsewhere, the client follows none. It connects anew for each request: the provider may
-// close an old connection at any moment, and a code cannot be redeemed twice.
+// newClient returns a client for requests to the provider. A redirect could send the client secret
+// or a token elsewhere, so the client follows only those of metadata and public keys. It connects anew
+// for each request: the provider may close an old connection at any moment, and a code cannot be
+// redeemed twice.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: timeout,
 		Transport: limited{&http.Transport{
 			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout,
 		}},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			first := via[0]
+			secret := first.Method != http.MethodGet || first.Header.Get("Authorization") != ""
+			if secret || r.URL.Scheme != "https" && r.URL.Scheme != first.URL.Scheme || len(via) > maxRedirects {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
 	}
 }

@@ -1,11 +1,13 @@
 package identity_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -44,10 +46,12 @@ type hostile struct {
 	redeemed url.Values // the last token request
 }
 
+// hostileKey is the key of each hostile provider at its start.
+var hostileKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
 func newHostile(t *testing.T) *hostile {
 	t.Helper()
-	key := modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
-	h := &hostile{key: key, keyID: "1", metadata: map[string]any{}, use: identity.EmailRequired}
+	h := &hostile{key: modelstest.Value(hostileKey())(t), keyID: "1", metadata: map[string]any{}, use: identity.EmailRequired}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		h.requests.Add(1)
@@ -133,11 +137,13 @@ func (h *hostile) signIn(t *testing.T, parameters url.Values) (people.Identity, 
 	return h.signInAt(t, h.client(), parameters)
 }
 
-func (h *hostile) client() *identity.Provider {
-	return identity.New(identity.Config{
+func (h *hostile) client() *identity.Provider { return identity.New(h.config()) }
+
+func (h *hostile) config() identity.Config {
+	return identity.Config{
 		Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Name: "Acme ID",
 		RedirectURL: "http://portal.test/callback", Now: time.Now,
-	})
+	}
 }
 
 func (h *hostile) signInAt(t *testing.T, p *identity.Provider, parameters url.Values) (people.Identity, error) {
@@ -340,6 +346,9 @@ func TestFailuresOfTheProviderHaveAShortCause(t *testing.T) {
 				return true
 			}
 		}, identity.ErrFailed},
+		"HTML": {func(h *hostile) {
+			h.answer = func(w http.ResponseWriter) bool { _, _ = fmt.Fprint(w, "<html>"); return true }
+		}, identity.ErrFailed},
 		"used code":  {refusing("invalid_grant"), identity.ErrExpired},
 		"bad secret": {refusing("invalid_client"), identity.ErrFailed},
 		"huge error": {refusing(huge), identity.ErrFailed},
@@ -362,12 +371,160 @@ func TestFailuresOfTheProviderHaveAShortCause(t *testing.T) {
 	}
 }
 
+// A sign-in needs the ID token only, so whatever else the response of the token endpoint has cannot
+// make it fail.
+func TestOddResponsesOfTheTokenEndpoint(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	for _, odd := range []string{
+		`"expires_in": ""`, `"expires_in": 3599.5`, `"expires_in": "3600.0"`, `"expires_in": "never"`, `"expires_in": {}`, `"expires_in": 1e3`,
+		`"token_type": 1`, `"scope": ["openid"]`, `"access_token": null`, `"refresh_token": null, "error": ""`, `"error_description": null`,
+	} {
+		for _, media := range []string{"application/json", "text/plain; charset=utf-8", "application/x-www-form-urlencoded", ""} {
+			h.answer = func(w http.ResponseWriter) bool {
+				w.Header().Set("Content-Type", media)
+				fmt.Fprintf(w, `{"access_token": "a", "token_type": "Bearer", "id_token": %q, %s}`, h.idToken(t), odd)
+				return true
+			}
+			if _, err := h.signIn(t, nil); err != nil {
+				t.Errorf("%s, %s: %v", odd, media, err)
+			}
+		}
+	}
+}
+
+// Some providers take the client secret in the body only, without saying so, or do not decode it in a
+// header, although RFC 6749 section 2.3.1 says so.
+func TestClientSecretInTheWayThatTheProviderTakes(t *testing.T) {
+	t.Parallel()
+	const secret = "a+b/c= %ü:"
+	inHeader := func(r *http.Request) string {
+		_, password, _ := r.BasicAuth()
+		return password
+	}
+	for name, test := range map[string]struct {
+		methods any
+		given   func(r *http.Request) string
+	}{
+		"header":                     {nil, func(r *http.Request) string { decoded, _ := url.QueryUnescape(inHeader(r)); return decoded }},
+		"body, as the metadata say":  {[]string{"client_secret_post"}, func(r *http.Request) string { return r.PostFormValue("client_secret") }},
+		"body, metadata in one text": {"client_secret_post", func(r *http.Request) string { return r.PostFormValue("client_secret") }},
+		"body, without metadata":     {nil, func(r *http.Request) string { return r.PostFormValue("client_secret") }},
+		"not decoded": {[]string{"client_secret_basic"}, func(r *http.Request) string {
+			return cmp.Or(inHeader(r), r.PostFormValue("client_secret"))
+		}},
+	} {
+		for _, status := range []int{http.StatusUnauthorized, http.StatusBadRequest} {
+			h := newHostile(t)
+			h.metadata["token_endpoint_auth_methods_supported"] = test.methods
+			answer := h.Config.Handler
+			h.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/token" || test.given(r) == secret {
+					answer.ServeHTTP(w, r)
+					return
+				}
+				w.WriteHeader(status)
+				_, _ = fmt.Fprintf(w, `{"error": "invalid_client", "error_description": "%s is wrong"}`, secret)
+			})
+			config := h.config()
+			config.ClientSecret = secret
+			if _, err := h.signInAt(t, identity.New(config), nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			config.ClientSecret = "wrong"
+			_, err := h.signInAt(t, identity.New(config), nil)
+			if !errors.Is(err, identity.ErrFailed) || !strings.Contains(err.Error(), `"invalid_client"`) {
+				t.Errorf("%s, wrong secret: %v", name, err)
+			}
+		}
+	}
+}
+
+// The log says what the provider says, without the client secret.
+func TestCausesHaveTheDescriptionOfTheProvider(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		parameters url.Values
+		change     func(h *hostile)
+		want       error
+		cause      string
+	}{
+		{
+			parameters: url.Values{"error": {"invalid_scope"}, "error_description": {"AADSTS70011: not valid"}},
+			want:       identity.ErrFailed, cause: `"invalid_scope" ("AADSTS70011: not valid")`,
+		},
+		{
+			parameters: url.Values{"error": {"access_denied"}, "error_description": {"Verify your email first"}},
+			want:       identity.ErrDenied, cause: `"access_denied" ("Verify your email first")`,
+		},
+		{parameters: url.Values{"iss": {"https://login.example.com/"}}, want: identity.ErrExpired, cause: `iss is "https://login.example.com/"`},
+		{parameters: url.Values{"code": {"one", "another"}}, want: identity.ErrExpired, cause: "the parameter code 2 times"},
+		{change: refusing("invalid_grant"), want: identity.ErrExpired, cause: `"invalid_grant" ("… is not the secret")`},
+		{change: refusing("invalid_client"), want: identity.ErrFailed, cause: `401 Unauthorized, the error is "invalid_client" ("… is not the secret")`},
+		{change: func(h *hostile) { h.token = func(c map[string]any) { c["aud"] = []string{"portal", "api"} } }, want: identity.ErrFailed, cause: "2 audiences (aud) and no authorized party (azp)"},
+	} {
+		h := newHostile(t)
+		if test.change != nil {
+			test.change(h)
+		}
+		if _, err := h.signIn(t, test.parameters); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.cause) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v, want %s", err, test.cause)
+		}
+	}
+}
+
+// Parameters that are not part of the protocol may occur several times.
+func TestOtherParametersOfTheResponseAreIgnored(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	modelstest.Must(t, errOf(h.signIn(t, url.Values{"scope": {"openid", "email"}, "session_state": {"a", "b"}})))
+}
+
+// Providers forget to name the algorithm of their ID tokens.
+func TestAlgorithmThatTheMetadataDoNotName(t *testing.T) {
+	t.Parallel()
+	for _, named := range []any{nil, []string{}, []string{"RS256"}, []string{"HS256"}} {
+		h := newHostile(t)
+		h.metadata["id_token_signing_alg_values_supported"] = named
+		h.sign = func(h *hostile) jose.Signer { return signer(t, jose.PS256, jose.JSONWebKey{Key: h.key, KeyID: "1"}) }
+		if _, err := h.signIn(t, nil); err != nil {
+			t.Errorf("%v: %v", named, err)
+		}
+	}
+}
+
+// Metadata and public keys may be elsewhere, such as at Nextcloud. The secret and tokens stay.
+func TestMetadataAndKeysMayBeRedirected(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	answer := h.Config.Handler
+	h.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path, moved := strings.CutPrefix(r.URL.Path, "/index.php"); moved {
+			r.URL.Path = path
+		} else if r.Method == http.MethodGet {
+			http.Redirect(w, r, "/index.php"+r.URL.Path, http.StatusMovedPermanently)
+			return
+		}
+		answer.ServeHTTP(w, r)
+	})
+	modelstest.Must(t, errOf(h.signIn(t, nil)))
+	h.metadata["userinfo_endpoint"] = h.URL + "/userinfo"
+	h.token = func(c map[string]any) { delete(c, "email") }
+	if _, err := h.signIn(t, nil); !errors.Is(err, identity.ErrFailed) || !strings.Contains(err.Error(), "301") {
+		t.Errorf("redirected UserInfo: %v", err)
+	}
+}
+
 func refusing(code string) func(h *hostile) {
 	return func(h *hostile) {
 		h.answer = func(w http.ResponseWriter) bool {
 			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusBadRequest)
-			_ = json.NewEncoder(w).Encode(map[string]string{"error": code})
+			status := http.StatusBadRequest
+			if code == "invalid_client" {
+				status = http.StatusUnauthorized
+			}
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": "hunter2 is not the secret"})
 			return true
 		}
 	}
@@ -426,34 +583,24 @@ func TestOldMetadataAreUsedWhileTheProviderIsAway(t *testing.T) {
 	}
 }
 
-func TestNewAlgorithmOfTheProviderIsReadAtOnce(t *testing.T) {
+func TestNewAddressOfThePublicKeysIsReadAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
 	now := time.Now().Add(-2 * time.Minute)
-	p := identity.New(identity.Config{Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Now: func() time.Time { return now }})
-	signIn := func() error {
-		address, request, err := p.Begin(t.Context(), false)
-		if err != nil {
-			return err
-		}
-		sent, err := url.Parse(address)
-		if err != nil {
-			return err
-		}
-		h.nonce = sent.Query().Get("nonce")
-		_, err = p.Finish(t.Context(), request, url.Values{"state": {request.State}, "code": {"the code"}}, h.emailUse)
-		return err
+	config := h.config()
+	config.Now = func() time.Time { return now }
+	p := identity.New(config)
+	h.metadata["jwks_uri"] = h.URL + "/old-keys"
+	if _, err := h.signInAt(t, p, nil); !errors.Is(err, identity.ErrFailed) {
+		t.Errorf("without public keys: %v", err)
 	}
-	h.metadata["id_token_signing_alg_values_supported"] = []string{"RS256"}
-	modelstest.Must(t, signIn())
-	h.metadata["id_token_signing_alg_values_supported"] = []string{"PS256"}
-	h.sign = func(h *hostile) jose.Signer { return signer(t, jose.PS256, jose.JSONWebKey{Key: h.key, KeyID: "1"}) }
-	if err := signIn(); !errors.Is(err, identity.ErrFailed) {
+	delete(h.metadata, "jwks_uri")
+	if _, err := h.signInAt(t, p, nil); !errors.Is(err, identity.ErrFailed) {
 		t.Errorf("within a minute of reading the metadata: %v", err)
 	}
 	now = now.Add(2 * time.Minute)
-	if err := signIn(); err != nil {
-		t.Errorf("after the provider has changed its algorithm: %v", err)
+	if _, err := h.signInAt(t, p, nil); err != nil {
+		t.Errorf("after the public keys have moved: %v", err)
 	}
 	if n := h.requests.Load(); n != 2 {
 		t.Errorf("%d requests for the metadata", n)
@@ -556,6 +703,7 @@ func TestClaimsInTheShapesThatProvidersSend(t *testing.T) {
 		{"email": []string{"ada@example.com"}, "email_verified": "true", "auth_time": "1700000000", "portal_account": []string{account}, "portal_role": "owner"},
 		{"email_verified": "True", "auth_time": 1.7e9, "portal_account": account, "portal_role": []string{"owner"}},
 		{"auth_time": 1700000000.75, "portal_account": account, "portal_role": "owner", "azp": nil},
+		{"email_verified": 1, "auth_time": 1700000000, "portal_account": account, "portal_role": "owner"},
 		{"email_verified": []any{true}, "auth_time": 1700000000, "portal_account": account, "portal_role": "owner"},
 	} {
 		h.token = func(c map[string]any) { maps.Copy(c, shapes) }

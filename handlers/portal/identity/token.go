@@ -9,10 +9,9 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
-
-	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/oauth2"
 
 	"portal/models/people"
 )
@@ -33,14 +32,13 @@ const userInfoTimeout = 3 * time.Second
 // redeem exchanges the code for the identity, and does not keep the tokens. It asks the UserInfo
 // endpoint only for an email that emailUse needs and the ID token lacks.
 func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string, emailUse func(context.Context, people.Identity) (EmailUse, error)) (people.Identity, error) {
-	ctx = oidc.ClientContext(ctx, d.metadata.client)
-	tokens, err := d.oauth.Exchange(ctx, code, oauth2.VerifierOption(r.Verifier))
+	tokens, err := d.exchange(ctx, code, r.Verifier)
 	if err != nil {
-		return people.Identity{}, exchangeFailure(err)
+		return people.Identity{}, err
 	}
 	found, err := d.verify(ctx, tokens, r.Nonce)
 	if err != nil {
-		// The provider may have changed its keys' algorithm since the metadata were read.
+		// The provider's keys may have another address since the metadata were read.
 		if current, readErr := d.metadata.get(ctx, metadataPause); readErr == nil && current != d {
 			found, err = current.verify(ctx, tokens, r.Nonce)
 		}
@@ -70,29 +68,78 @@ func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string, ema
 	return identity, nil
 }
 
-// exchangeFailure returns an [ErrFailed] without the body of the response.
-func exchangeFailure(err error) error {
-	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
-	if !ok {
-		return failure("the token endpoint", err)
+// tokenResponse is the part of a response of the token endpoint that the portal reads. What it does
+// not need may have any form.
+type tokenResponse struct {
+	IDToken     text `json:"id_token"`
+	AccessToken text `json:"access_token"`
+	Error       text `json:"error"`
+	Description text `json:"error_description"`
+}
+
+// exchange exchanges the code for tokens, or returns an [ErrExpired] or [ErrFailed]. If the provider
+// does not accept the secret in the way that its metadata name first, exchange sends it in the other
+// way: some providers name ways that they do not support, or decode a secret in a header wrongly.
+func (d *discovered) exchange(ctx context.Context, code, verifier string) (tokens tokenResponse, err error) {
+	tokens, refused, err := d.requestTokens(ctx, code, verifier, d.secretInBody)
+	if refused {
+		if others, refused, err := d.requestTokens(ctx, code, verifier, !d.secretInBody); !refused {
+			return others, err
+		}
 	}
-	if refused.ErrorCode == "invalid_grant" { // the code has expired or was used before
-		return ErrExpired
+	return tokens, err
+}
+
+// requestTokens sends the request of exchange, with the client secret in the body or in a header.
+// The result refused means that the provider does not accept the secret.
+func (d *discovered) requestTokens(ctx context.Context, code, verifier string, secretInBody bool) (tokens tokenResponse, refused bool, err error) {
+	config := d.metadata.config
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {config.RedirectURL},
 	}
-	status := "unknown"
-	if refused.Response != nil {
-		status = refused.Response.Status
+	if secretInBody {
+		form.Set("client_id", config.ClientID)
+		form.Set("client_secret", config.ClientSecret)
 	}
-	return failure("the token endpoint", fmt.Errorf("the status is %.100s, the error is %.100q", status, refused.ErrorCode))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.oauth.Endpoint.TokenURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return tokens, false, failure("the token endpoint", err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept", "application/json")
+	if !secretInBody { // RFC 6749, section 2.3.1
+		request.SetBasicAuth(url.QueryEscape(config.ClientID), url.QueryEscape(config.ClientSecret))
+	}
+	response, err := d.metadata.client.Do(request)
+	if err != nil {
+		return tokens, false, failure("the token endpoint", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return tokens, false, failure("the token endpoint", err)
+	}
+	err = json.Unmarshal(body, &tokens)
+	if response.StatusCode < 300 && tokens.Error == "" {
+		if err != nil {
+			err = failure("the token endpoint", err)
+		}
+		return tokens, false, err
+	}
+	cause := fmt.Errorf("the status is %.100s, the error is %s", response.Status,
+		described(string(tokens.Error), strings.ReplaceAll(string(tokens.Description), config.ClientSecret, "…")))
+	if tokens.Error == "invalid_grant" { // such as a code that has expired or was used before
+		return tokens, false, expired("the token endpoint", cause)
+	}
+	return tokens, response.StatusCode == http.StatusUnauthorized || tokens.Error == "invalid_client", failure("the token endpoint", cause)
 }
 
 // verify returns the claims of the ID token if it is valid and was issued for this request.
-func (d *discovered) verify(ctx context.Context, tokens *oauth2.Token, nonce string) (claims, error) {
-	raw, _ := tokens.Extra("id_token").(string)
-	if raw == "" {
+func (d *discovered) verify(ctx context.Context, tokens tokenResponse, nonce string) (claims, error) {
+	if tokens.IDToken == "" {
 		return claims{}, errors.New("it is missing")
 	}
-	token, err := d.verifier.Verify(ctx, raw)
+	token, err := d.verifier.Verify(ctx, string(tokens.IDToken))
 	if err != nil {
 		return claims{}, err
 	}
@@ -103,18 +150,16 @@ func (d *discovered) verify(ctx context.Context, tokens *oauth2.Token, nonce str
 	switch {
 	case !equal(token.Nonce, nonce):
 		return claims{}, errors.New("it has another nonce")
-	case !found.isFor(d.metadata.config.ClientID, len(token.Audience)):
-		return claims{}, fmt.Errorf("the authorized party is %.100q", fmt.Sprint(found.AuthorizedParty))
 	case !found.hasSubject():
 		return claims{}, errors.New("the subject is invalid")
 	}
-	return found, nil
+	return found, found.checkParty(d.metadata.config.ClientID, len(token.Audience))
 }
 
 var errOtherSubject = errors.New("it is about another subject")
 
 // addEmail reads the email from the UserInfo endpoint, for providers whose ID tokens have none.
-func (d *discovered) addEmail(ctx context.Context, tokens *oauth2.Token, found *claims) error {
+func (d *discovered) addEmail(ctx context.Context, tokens tokenResponse, found *claims) error {
 	info, err := d.readUserInfo(ctx, tokens)
 	if err != nil {
 		return err
@@ -129,7 +174,7 @@ func (d *discovered) addEmail(ctx context.Context, tokens *oauth2.Token, found *
 }
 
 // readUserInfo returns the claims of the UserInfo endpoint.
-func (d *discovered) readUserInfo(ctx context.Context, tokens *oauth2.Token) (info claims, err error) {
+func (d *discovered) readUserInfo(ctx context.Context, tokens tokenResponse) (info claims, err error) {
 	ctx, cancel := context.WithTimeout(ctx, userInfoTimeout)
 	defer cancel()
 	address := d.provider.UserInfoEndpoint()
@@ -140,7 +185,7 @@ func (d *discovered) readUserInfo(ctx context.Context, tokens *oauth2.Token) (in
 	if err != nil {
 		return info, err
 	}
-	tokens.SetAuthHeader(request)
+	request.Header.Set("Authorization", "Bearer "+string(tokens.AccessToken))
 	response, err := d.metadata.client.Do(request)
 	if err != nil {
 		return info, err
