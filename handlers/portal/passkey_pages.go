@@ -52,7 +52,10 @@ func (p *accountPages) createPasskey(c *gin.Context) error {
 		return p.passkeyRefused(c, refusedBecause(errChallengeUnknown))
 	}
 	session := sessionFrom(c)
-	ignoreBackup(nil, &answer.Response.AttestationObject.AuthData.Flags)
+	attestation := &answer.Response.AttestationObject
+	ignoreCopies(nil, &attestation.AuthData)
+	// The portal asks for no attestation, and some authenticators send one that cannot be verified.
+	attestation.Format, attestation.AttStatement = string(protocol.AttestationFormatNone), nil
 	credential, err := p.passkeys.CreateCredential(passkeyUser{session: session}, challenge, answer)
 	if err != nil {
 		return p.passkeyRefused(c, refusedBecause(err))
@@ -175,7 +178,10 @@ func (p *signInPages) verifyPasskey(c *gin.Context) (people.Passkey, string, err
 	if user.credentials, err = credentialsOf(passkey); err != nil {
 		return people.Passkey{}, "", err
 	}
-	ignoreBackup(&user.credentials[0], &answer.Response.AuthenticatorData.Flags)
+	ignoreCopies(&user.credentials[0], &answer.Response.AuthenticatorData)
+	if len(answer.Response.UserHandle) == 0 { // some authenticators leave it out
+		answer.Response.UserHandle = user.WebAuthnID()
+	}
 	credential, err := p.passkeys.ValidateDiscoverableLogin(
 		func(_, _ []byte) (webauthn.User, error) { return user, nil }, challenge, answer)
 	if err != nil {

@@ -95,15 +95,22 @@ func refusedBecause(cause error) error {
 	return fmt.Errorf("%w: %.500s", errPasskeyRefused, text)
 }
 
-// ignoreBackup makes the flags of an answer agree with those of its credential, which may be nil.
-// They say whether the passkey is copied to other devices, which the portal does not use. The
-// library refuses a change of them, but password managers change them.
-func ignoreBackup(credential *webauthn.Credential, flags *protocol.AuthenticatorFlags) {
-	if !flags.HasBackupEligible() {
-		*flags &^= protocol.FlagBackupState
+// ignoreCopies makes an answer agree with its credential, which may be nil, on whether the passkey is
+// copied to other devices, which the portal does not use. The library refuses a change, but password
+// managers change it. It also removes the counter of a passkey that can be copied: each copy counts
+// by itself.
+func ignoreCopies(credential *webauthn.Credential, data *protocol.AuthenticatorData) {
+	copied := data.Flags.HasBackupEligible()
+	if copied {
+		data.Counter = 0
+	} else {
+		data.Flags &^= protocol.FlagBackupState
 	}
 	if credential != nil {
-		credential.Flags.BackupEligible = flags.HasBackupEligible()
+		credential.Flags.BackupEligible = copied
+		if copied {
+			credential.Authenticator.SignCount = 0
+		}
 	}
 }
 

@@ -110,3 +110,70 @@ func TestAppIsNotOfferedWithoutPasswords(t *testing.T) {
 	off = newSite(t, s.databaseURL, "https://192.0.2.1", models.Options{Now: clock.Now, PasswordsOff: true})
 	c.copiedTo(off).get("/account/second-factor").one("button", "Set up authenticator app")
 }
+
+// The portal asks for no attestation, so it accepts every one (WebAuthn, section 7.1).
+func TestAttestationOfAPasskeyIsIgnored(t *testing.T) {
+	t.Parallel()
+	s := sqliteSite(t, "https://portal.test")
+	for format, statement := range map[string]map[string]any{
+		"none": {}, "packed": {}, "android-safetynet": {"ver": "1"}, "of tomorrow": {"x": 1}, "none ": {}, "apple": {"x5c": []any{}},
+		"tpm": {"ver": "2.0", "alg": -65535, "sig": []byte{1}}, "fido-u2f": {"sig": []byte{1}, "x5c": []any{[]byte{1}}},
+	} {
+		a := newAuthenticator(t)
+		a.format, a.statement = format, statement
+		c := s.customer(t)
+		a.create(c.visitor).redirects("/account")
+		c.get("/account").one("status", "Passkey added")
+		a.signIn(s.visitor(t)).is(http.StatusSeeOther)
+	}
+}
+
+// Some authenticators leave out the handle of the user, which the passkey itself finds.
+func TestHandleOfThePasskeysUser(t *testing.T) {
+	t.Parallel()
+	s := sqliteSite(t, "https://portal.test")
+	a := newAuthenticator(t)
+	a.create(s.customer(t).visitor).redirects("/account")
+	handle := a.user
+	for _, a.user = range []string{handle, ""} {
+		a.signIn(s.visitor(t)).is(http.StatusSeeOther)
+	}
+	a.user = base64url([]byte("another user's"))
+	a.signIn(s.visitor(t)).is(http.StatusUnprocessableEntity)
+}
+
+// Each copy of a passkey counts by itself, so its counter is no sign of another copy.
+func TestCounterOfACopiedPasskey(t *testing.T) {
+	t.Parallel()
+	s := sqliteSite(t, "https://portal.test")
+	for _, test := range []struct {
+		copied bool
+		counts []uint32 // at its creation, then at sign-ins
+		want   int      // the status of the last one
+	}{
+		{false, []uint32{0, 0, 0}, http.StatusSeeOther},
+		{false, []uint32{3, 4, 5}, http.StatusSeeOther},
+		{false, []uint32{3, 5, 5}, http.StatusUnprocessableEntity},
+		{false, []uint32{3, 5, 0}, http.StatusUnprocessableEntity},
+		{true, []uint32{3, 5, 5}, http.StatusSeeOther},
+		{true, []uint32{3, 5, 4}, http.StatusSeeOther},
+		{true, []uint32{3, 5, 0}, http.StatusSeeOther},
+	} {
+		a := newAuthenticator(t)
+		a.copied, a.count = test.copied, test.counts[0]
+		a.create(s.customer(t).visitor).redirects("/account")
+		var last answer
+		for _, a.count = range test.counts[1:] {
+			last = a.signIn(s.visitor(t))
+		}
+		if last.status != test.want {
+			t.Errorf("%+v: %d", test, last.status)
+		}
+	}
+	// It was not copied before.
+	a := newAuthenticator(t)
+	a.count = 7
+	a.create(s.customer(t).visitor).redirects("/account")
+	a.copied, a.count = true, 0
+	a.signIn(s.visitor(t)).is(http.StatusSeeOther)
+}

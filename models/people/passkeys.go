@@ -24,7 +24,7 @@ type Passkey struct {
 	UserID       uuid.UUID
 	CredentialID []byte
 	Credential   string // the credential record as JSON; only the caller reads it
-	SignCount    int64  // signature counter; 0 if the authenticator has none
+	SignCount    int64  // signature counter; 0 if the passkey has none
 	Name         string
 	CreatedAt    time.Time
 	LastUsedAt   *time.Time // nil: never
@@ -136,10 +136,10 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 			return SignedIn{}, err
 		}
 		// A counter that does not grow is a sign of a copied authenticator (WebAuthn
-		// section 6.1.1).
+		// section 6.1.1). The caller refuses one that ends.
 		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
 			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
-			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
+			Where("id = ? AND (sign_count < ? OR ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
 		return signedIn, value.UnlessAffected(result, err, fmt.Errorf("%w, or its signature counter has not grown", value.ErrPasskeyNotFound))
 	})
 }
