@@ -216,9 +216,7 @@ func (m *Mailer) message(queued record.Mail, token string) (*gomail.Msg, error) 
 		return nil, err
 	}
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	if err := message.FromFormat(m.From.Name, m.From.Address); err != nil {
-		return nil, errors.New("the address of the sender is invalid")
-	}
+	message.SetAddrHeaderFromMailAddress(gomail.HeaderFrom, m.From)
 	if err := message.To((&mail.Address{Address: value.MailAddress(queued.Recipient)}).String()); err != nil {
 		return nil, errors.New("the address of the recipient is invalid")
 	}

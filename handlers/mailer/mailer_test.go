@@ -427,17 +427,34 @@ func TestRefusalOfSeveralMailboxesIsNotBelieved(t *testing.T) {
 // A server that passes a mail on bounces it where SMTPUTF8 is asked for and the next one lacks it.
 func TestOnlyAddressesThatNeedItAskForUTF8(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, modelstest.SQLiteURL(t))
-	server := mailertest.Start(t)
-	want := map[string]bool{"ada@example.com": false, "bob@xn--bcher-kva.example": false, "jürgen@example.com": true}
-	for _, email := range []string{"ada@example.com", "bob@bücher.example", "jürgen@example.com"} {
-		s.queue(t, email)
-	}
-	s.run(t, s.Store, server.URL())
-	for _, mail := range server.Await(3) {
-		if asks, known := want[mail.To[0]]; !known || mail.UTF8 != asks {
-			t.Errorf("to %s: SMTPUTF8 %t", mail.To[0], mail.UTF8)
+	for _, arguments := range [][]string{nil, {"--small"}} {
+		s := newSystem(t, modelstest.SQLiteURL(t))
+		server := mailertest.Start(t, arguments...)
+		want := map[string]bool{"ada@example.com": false, "bob@xn--bcher-kva.example": false, "jürgen@example.com": true}
+		for _, email := range []string{"ada@example.com", "bob@bücher.example", "jürgen@example.com"} {
+			s.queue(t, email)
 		}
+		s.run(t, s.Store, server.URL())
+		for _, mail := range server.Await(3) {
+			if asks, known := want[mail.To[0]]; !known || mail.UTF8 != asks {
+				t.Errorf("%v, to %s: SMTPUTF8 %t", arguments, mail.To[0], mail.UTF8)
+			}
+		}
+	}
+}
+
+// A server that does not respond to the end of the dialog has the mail all the same, so that no other
+// instance sends it again.
+func TestMailIsSentWithoutAResponseToTheEnd(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, modelstest.SQLiteURL(t))
+	server := mailertest.Start(t, "--no-bye")
+	s.queue(t, "ada@example.com")
+	_, stop := s.run(t, s.Store, server.URL())
+	server.Await(1)
+	stop()
+	if n := s.waiting(t); n != 0 {
+		t.Errorf("%d mails wait", n)
 	}
 }
 

@@ -30,6 +30,10 @@ import (
 // claimed mail.
 const stepTimeout = 30 * time.Second
 
+// endTimeout limits the end of a dialog, which some servers do not respond to. It is shorter than
+// stopTimeout, so that a mail that was sent is recorded at a stop.
+const endTimeout = time.Second
+
 // defaultPorts are the ports of the schemes of a server's URL.
 var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
 
@@ -111,6 +115,12 @@ func isLoopback(host string) bool {
 // domain in ASCII.
 func ParseSender(text string) (*mail.Address, error) {
 	sender, err := mail.ParseAddress(text)
+	if name, address, ok := strings.Cut(text, "<"); err != nil && ok {
+		// A name that has a comma, for example, should be in quotes.
+		if sender, err = mail.ParseAddress("<" + address); err == nil {
+			sender.Name = strings.TrimSpace(name)
+		}
+	}
 	if err != nil {
 		return nil, errors.New("invalid email address; use portal@example.com or Portal <portal@example.com>")
 	}
@@ -188,15 +198,22 @@ func (s Server) deliver(ctx context.Context, name string, message *gomail.Msg) e
 	return send(client, message)
 }
 
+// dialog is a connection on which the portal has introduced itself by a name.
+type dialog struct {
+	*smtp.Client
+
+	name string
+}
+
 // end ends a connection.
-func end(client *smtp.Client) {
-	if client.Quit() != nil {
+func end(client dialog) {
+	if client.UpdateDeadline(endTimeout) != nil || client.Quit() != nil {
 		_ = client.Close()
 	}
 }
 
 // send hands one mail over on an open connection.
-func send(client *smtp.Client, message *gomail.Msg) error {
+func send(client dialog, message *gomail.Msg) error {
 	sender, err := message.GetSender(false)
 	if err != nil {
 		return &deliveryError{stage: "sender", cause: err}
@@ -205,10 +222,7 @@ func send(client *smtp.Client, message *gomail.Msg) error {
 	if err != nil {
 		return &deliveryError{stage: "recipient", cause: err}
 	}
-	// The client asks for SMTPUTF8 wherever it is offered, and a server bounces such a mail if
-	// the next one does not offer it.
-	client.SkipSMTPUTF8(!strings.ContainsFunc(sender+strings.Join(recipients, ""), func(r rune) bool { return r > unicode.MaxASCII }))
-	if err := client.Mail(sender); err != nil {
+	if err := begin(client, sender, recipients); err != nil {
 		return &deliveryError{stage: "sender", cause: err} // an operator can correct PORTAL_MAIL_FROM
 	}
 	for _, recipient := range recipients {
@@ -230,6 +244,26 @@ func send(client *smtp.Client, message *gomail.Msg) error {
 	return nil
 }
 
+// begin begins a mail from the sender. It asks for SMTPUTF8 only if an address needs it, because a
+// server bounces such a mail if the next one does not offer it. The content is ASCII otherwise.
+func begin(client dialog, sender string, recipients []string) error {
+	line := "MAIL FROM:" + sender
+	if strings.ContainsFunc(sender+strings.Join(recipients, ""), func(r rune) bool { return r > unicode.MaxASCII }) {
+		offered, _, err := extension(client, "SMTPUTF8")
+		if err != nil {
+			return err
+		}
+		if offered {
+			line += " SMTPUTF8"
+		}
+	}
+	code, text, err := command(client, line)
+	if err == nil && code != 250 {
+		err = &textproto.Error{Code: code, Msg: text}
+	}
+	return err
+}
+
 // refusedAt returns the error of a mail that the server has refused at a stage.
 func refusedAt(stage string, cause error) error {
 	response, ok := errors.AsType[*textproto.Error](cause)
@@ -237,7 +271,7 @@ func refusedAt(stage string, cause error) error {
 }
 
 // connect opens a connection and signs in.
-func (s Server) connect(ctx context.Context, name string) (*smtp.Client, error) {
+func (s Server) connect(ctx context.Context, name string) (dialog, error) {
 	t := s.target()
 	client, offer, err := t.dial(ctx, name)
 	if err != nil || t.user == "" {
@@ -261,7 +295,7 @@ func (s Server) connect(ctx context.Context, name string) (*smtp.Client, error) 
 			// The server allows a single command AUTH on a connection.
 			_ = client.Close()
 			if client, _, err = t.dial(ctx, name); err != nil {
-				return nil, err
+				return client, err
 			}
 			first = true
 		}
@@ -270,49 +304,48 @@ func (s Server) connect(ctx context.Context, name string) (*smtp.Client, error) 
 	if err == nil {
 		err = refused
 	}
-	return nil, err
+	return client, err
 }
 
 // dial opens a connection with TLS, as the encryption requires, and returns the mechanisms that the
 // server offers. Without a name it introduces itself by its address.
-func (t target) dial(ctx context.Context, name string) (client *smtp.Client, offer string, err error) {
+func (t target) dial(ctx context.Context, name string) (client dialog, offer string, err error) {
 	dialer := net.Dialer{Timeout: stepTimeout}
 	connection, err := dialer.DialContext(ctx, "tcp", t.address)
 	if err != nil {
-		return nil, "", err
+		return client, "", err
 	}
 	if err := connection.SetDeadline(time.Now().Add(stepTimeout)); err != nil {
 		_ = connection.Close()
-		return nil, "", err
+		return client, "", err
 	}
-	name = cmp.Or(name, addressLiteral(connection.LocalAddr()))
+	client.name = cmp.Or(name, addressLiteral(connection.LocalAddr()))
 	config := &tls.Config{ServerName: t.host, MinVersion: tls.VersionTLS12}
 	if t.encryption == fromStart {
 		connection = tls.Client(connection, config)
 	}
-	client, err = smtp.NewClient(connection, t.host) // closes the connection after an error
+	client.Client, err = smtp.NewClient(connection, t.host) // closes the connection after an error
 	if err != nil {
-		return nil, "", err
+		return client, "", err
 	}
-	if err = client.Hello(name); err == nil {
-		err = t.startTLS(client, name, config)
+	if err = client.Hello(client.name); err == nil {
+		err = t.startTLS(client, config)
 	}
 	if err == nil && t.user != "" {
-		_, offer, err = extension(client, name, "AUTH")
+		_, offer, err = extension(client, "AUTH")
 	}
 	if err != nil {
 		_ = client.Close()
-		return nil, "", err
 	}
-	return client, offer, nil
+	return client, offer, err
 }
 
 // startTLS begins TLS on a connection without it, unless the encryption says otherwise.
-func (t target) startTLS(client *smtp.Client, name string, config *tls.Config) error {
+func (t target) startTLS(client dialog, config *tls.Config) error {
 	if t.encryption == fromStart || t.encryption == never {
 		return nil
 	}
-	offered, _, err := extension(client, name, "STARTTLS")
+	offered, _, err := extension(client, "STARTTLS")
 	switch {
 	case err != nil:
 		return err
@@ -328,11 +361,11 @@ func (t target) startTLS(client *smtp.Client, name string, config *tls.Config) e
 // extension reports whether the server offers an extension, and with which parameters. The client
 // finds neither keywords in small letters nor AUTH=, the form of old servers. So if it finds none,
 // extension asks the server once more.
-func extension(client *smtp.Client, name, keyword string) (offered bool, parameters string, err error) {
+func extension(client dialog, keyword string) (offered bool, parameters string, err error) {
 	if offered, parameters = client.Extension(keyword); offered {
 		return true, parameters, nil
 	}
-	_, response, err := command(client, "EHLO "+name)
+	_, response, err := command(client, "EHLO "+client.name)
 	for line := range strings.Lines(response) {
 		word, rest, _ := strings.Cut(strings.Replace(strings.TrimSpace(line), "=", " ", 1), " ")
 		if strings.EqualFold(word, keyword) {
@@ -369,7 +402,7 @@ func (s Server) offered(offer string) ([]string, error) {
 
 // signIn signs in by a mechanism. If the server refuses, the error is a [textproto.Error]. Unlike
 // the method of the client, it does not end the connection then.
-func (t target) signIn(client *smtp.Client, mechanism string) error {
+func (t target) signIn(client dialog, mechanism string) error {
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	lines := []string{"AUTH PLAIN " + encode("\x00"+t.user+"\x00"+t.password)}
 	if mechanism == "LOGIN" {
@@ -392,7 +425,7 @@ func (t target) signIn(client *smtp.Client, mechanism string) error {
 }
 
 // command sends a line and returns the response.
-func command(client *smtp.Client, line string) (code int, text string, err error) {
+func command(client dialog, line string) (code int, text string, err error) {
 	id, err := client.Text.Cmd("%s", line)
 	if err != nil {
 		return 0, "", err

@@ -1,9 +1,13 @@
 package mailer
 
 import (
+	"bytes"
 	"net"
+	"net/mail"
 	"net/textproto"
 	"testing"
+
+	"portal/models/record"
 )
 
 // A mail server accepts a client that introduces itself by the name of a host with a domain. The
@@ -31,6 +35,54 @@ func TestClientName(t *testing.T) {
 	for address, want := range map[string]string{"192.0.2.1": "[192.0.2.1]", "::ffff:192.0.2.1": "[192.0.2.1]", "2001:db8::1": "[IPv6:2001:db8::1]"} {
 		if got := addressLiteral(&net.TCPAddr{IP: net.ParseIP(address), Zone: "eth0"}); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
+// Recipients see the sender's name as the operator has written it.
+func TestNameOfTheSender(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"portal@example.com":                          "Voice",
+		"<portal@example.com>":                        "Voice",
+		"Acme <portal@example.com>":                   "Acme",
+		`"Acme, Inc." <portal@example.com>`:           "Acme, Inc.",
+		"Acme, Inc. <portal@example.com>":             "Acme, Inc.",
+		"Acme: Voice <portal@example.com>":            "Acme: Voice",
+		`"Acme \"Voice\" \\ Co" <portal@example.com>`: `Acme "Voice" \ Co`,
+		"=?UTF-8?Q?=C3=84cme?= <portal@example.com>":  "Äcme",
+		"Äcme, 日本 <portal@example.com>":               "Äcme, 日本",
+	} {
+		sender, err := ParseSender(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		m, err := New(Config{From: sender, Product: "Voice", BaseURL: "https://portal.example.com"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		message, err := m.message(record.Mail{Kind: record.ActionPasswordReset, Recipient: "ada@example.com"}, "")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var sent bytes.Buffer
+		if _, err := message.WriteTo(&sent); err != nil {
+			t.Fatal(err)
+		}
+		read, err := mail.ReadMessage(&sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, err := read.Header.AddressList("From")
+		if err != nil || len(from) != 1 || from[0].Name != want || from[0].Address != "portal@example.com" {
+			t.Errorf("%s: %+v, %v", text, from, err)
+		}
+	}
+	for _, text := range []string{"", "Acme", "Acme, Inc. <portal>", "Acme <a@example.com>, Bob <b@example.com>", "a@example.com, b@example.com"} {
+		if sender, err := ParseSender(text); err == nil {
+			t.Errorf("%s: %+v", text, sender)
 		}
 	}
 }

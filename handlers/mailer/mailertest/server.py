@@ -26,6 +26,7 @@ parser.add_argument("--smtps", action="store_true")
 parser.add_argument("--offer", default="LOGIN PLAIN", help="mechanisms in the response to EHLO")
 parser.add_argument("--announce", default="AUTH ", help="what comes before the mechanisms")
 parser.add_argument("--small", action="store_true", help="write the response to EHLO in small letters")
+parser.add_argument("--no-bye", action="store_true", help="never respond to QUIT")
 parser.add_argument("--accept", default="LOGIN PLAIN", help="mechanisms that take the password")
 parser.add_argument("--hang-up", action="store_true", help="end the connection at a second command AUTH")
 arguments = parser.parse_args()
@@ -55,6 +56,11 @@ class Handler:
         """Refuses every response, as a server does that stores only hashes of passwords."""
         await server.challenge_auth("<1.2@mail.example.com>")
         return AuthResult(success=False)
+
+    async def handle_QUIT(self, server, session, envelope):
+        if arguments.no_bye:
+            await asyncio.sleep(3600)
+        return "221 Bye"
 
     async def handle_RCPT(self, server, session, envelope, address, options):
         if refusal := response("rcpt", address):
