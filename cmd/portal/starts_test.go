@@ -68,7 +68,8 @@ func TestWrongStartsSayWhatToDo(t *testing.T) {
 		{postgres + "&sslmod=disable", "", "migrate", `refuses the connection: unrecognized configuration parameter "sslmod"|DATABASE_URL`},
 		{postgres + "&role=pg_monitor", "", "migrate", "permission denied for schema public; make the role of DATABASE_URL the owner"},
 		{postgres + "&search_path=nowhere", "", "migrate", "create the schema, or correct the search_path"},
-		{postgres + "&default_transaction_read_only=on", "", "migrate", "it is read-only|name the primary in DATABASE_URL"},
+		{postgres + "&sslmode=require&sslcert=" + path("nowhere") + "&sslkey=" + path("nowhere"), "", "migrate", "sslcert and sslkey name a file that cannot be read: no such file"},
+		{postgres + "&default_transaction_read_only=on", "", "migrate", "no standby, but default_transaction_read_only is on|full disk|turn it off"},
 		{"postgres://portal@127.0.0.1:1/portal", "", "migrate", "no PostgreSQL server answers at 127.0.0.1:1: connection refused: start it or correct DATABASE_URL"},
 		{"postgres://portal@nohost.invalid/portal", "", "migrate", "at nohost.invalid:5432: its name cannot be resolved|correct DATABASE_URL"},
 		{good, "192.0.2.7:8080", "serve", "PORTAL_ADDR: 192.0.2.7:8080: this machine does not have the address; write one"},
@@ -80,6 +81,8 @@ func TestWrongStartsSayWhatToDo(t *testing.T) {
 		{good, "", "healthcheck --addr 8080", `--addr: invalid listen address "8080"; write host:port`},
 		{good, "", "account set-limits --account a@example.com --calls many", "--calls: write a whole number"},
 		{good, "", "backup", "the argument <file> is missing; run portal backup --help"},
+		{good, "", "backup -", "- is not a file: a backup is not written to standard output; name a file"},
+		{good, "", "restore -", "- is not a file: a backup is not read from standard input; name a file"},
 		{good, "", "serve --addr :80", "unknown flag --addr; run portal serve --help"},
 	} {
 		env := []string{"DATABASE_URL=" + test.database, "PORTAL_ADDR=" + test.address}
@@ -91,6 +94,15 @@ func TestWrongStartsSayWhatToDo(t *testing.T) {
 		if found := foreignWords.FindString(r.stderr); found != "" || strings.Contains(r.stderr, "hunter") {
 			t.Errorf("%s: %q is not in our words: %s", test.command, found, r.stderr)
 		}
+	}
+}
+
+// The driver reads the variables of libpq too.
+func TestWrongVariablesOfPostgresAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{"PGSSLMODE=perhaps", "PGSERVICE=nowhere", "PGSSLROOTCERT=/nowhere"} {
+		name, _, _ := strings.Cut(variable, "=")
+		portal(t, append(databaseEnv("postgres://portal@127.0.0.1:1/portal"), variable), "", "migrate").failsWith(t, "unset the variables "+name)
 	}
 }
 

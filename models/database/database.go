@@ -77,6 +77,9 @@ func SQLitePath(databaseURL string) (path string, ok bool) {
 	if rest, found := strings.CutPrefix(path, "//"); found {
 		path = rest
 	}
+	if strings.HasPrefix(path, "//") { // as in sqlite:////var/lib/portal.db
+		path = "/" + strings.TrimLeft(path, "/")
+	}
 	return path, true
 }
 

@@ -25,6 +25,7 @@ func TestDatabaseURLs(t *testing.T) {
 	for url, file := range map[string]string{
 		"sqlite:data/portal.db": "data/portal.db", "sqlite:/var/lib/portal.db": "/var/lib/portal.db",
 		"sqlite:///var/lib/portal.db":                        "/var/lib/portal.db",
+		"sqlite:////var/lib/portal.db":                       "/var/lib/portal.db", // as for SQLAlchemy
 		"postgres://user:hunter2@db.example.com:5432/portal": "",
 		"postgresql://db/portal?sslmode=require":             "",
 		"postgres://a.example.com,b.example.com:5433/portal": "",

@@ -189,7 +189,7 @@ func dialProblem(err error) string {
 		return "its name cannot be resolved (" + lookup.Err + "): correct DATABASE_URL"
 	}
 	switch cause := innermost(err); {
-	case errors.Is(err, errReadOnly):
+	case errors.Is(err, errStandby), errors.Is(err, errReadOnly):
 		return cause
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
 		return cause + ": start it or correct DATABASE_URL"
@@ -198,16 +198,25 @@ func dialProblem(err error) string {
 	}
 }
 
-// errReadOnly is the error of a server that is read-only.
-var errReadOnly = errors.New("it is read-only, as a standby is: name the primary in DATABASE_URL")
+// The errors of servers that are read-only. Hosts turn default_transaction_read_only on when the
+// disk is full.
+var (
+	errStandby  = errors.New("it is a standby, which is read-only: name the primary in DATABASE_URL")
+	errReadOnly = errors.New("it is no standby, but default_transaction_read_only is on, which hosts do on a full disk: free some space on it, or turn it off")
+)
 
-// requirePrimary returns [errReadOnly] unless a connection can write.
+// requirePrimary returns an error unless a connection can write.
 func requirePrimary(ctx context.Context, conn *pgconn.PgConn) error {
-	results, err := conn.Exec(ctx, "SHOW transaction_read_only").ReadAll()
-	if err == nil && (len(results) != 1 || len(results[0].Rows) != 1 || string(results[0].Rows[0][0]) != "off") {
-		err = errReadOnly
+	results, err := conn.Exec(ctx, "SHOW transaction_read_only; SELECT pg_is_in_recovery()").ReadAll()
+	switch {
+	case err != nil:
+		return err
+	case len(results) == 2 && string(results[1].Rows[0][0]) == "t":
+		return errStandby
+	case len(results) != 2 || string(results[0].Rows[0][0]) != "off":
+		return errReadOnly
 	}
-	return err
+	return nil
 }
 
 // encodingError is the encoding of a database that cannot hold all text.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -88,15 +89,39 @@ func parameterProblem(databaseURL string, cause error) error {
 		reason = fmt.Sprintf("names a file that cannot be read: %s; correct it or the permissions of the file", file.Err)
 	}
 	query := u.Query()
-	for _, name := range slices.Sorted(maps.Keys(query)) {
+	parses := func(without ...string) bool {
 		rest := maps.Clone(query)
-		delete(rest, name)
+		for _, name := range without {
+			delete(rest, name)
+		}
 		u.RawQuery = rest.Encode()
-		if _, err := pgx.ParseConfig(u.String()); err == nil && slices.Contains(knownParameters, name) {
+		_, err := pgx.ParseConfig(u.String())
+		return err == nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if slices.Contains(knownParameters, name) && parses(name) {
 			return fmt.Errorf("the parameter %s %s", name, reason)
 		}
 	}
-	return errPostgresURL
+	if query.Has("sslcert") && parses("sslcert", "sslkey") { // one needs the other
+		return fmt.Errorf("the parameters sslcert and sslkey %s", strings.Replace(reason, "names", "name", 1))
+	}
+	return variableProblem()
+}
+
+// variableProblem returns [errPostgresURL], with the variables of libpq, which the driver reads too.
+func variableProblem() error {
+	var names []string
+	for _, entry := range os.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "PG") && value != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return errPostgresURL
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w; or correct or unset the variables %s", errPostgresURL, strings.Join(names, ", "))
 }
 
 func requireTLS13(config *tls.Config) {

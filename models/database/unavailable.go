@@ -33,13 +33,13 @@ func (e *openError) Unwrap() []error { return []error{ErrUnavailable, e.cause} }
 var sqliteCauses = map[int]string{
 	sqlite3.SQLITE_BUSY:     "another program has the SQLite file locked; end it or try again",
 	sqlite3.SQLITE_LOCKED:   "another program has the SQLite file locked; end it or try again",
-	sqlite3.SQLITE_CANTOPEN: "the SQLite file cannot be opened; check the permissions of the file and its directory",
+	sqlite3.SQLITE_CANTOPEN: "the SQLite file cannot be opened; check the permissions of the file and its directory, and that their file system is neither read-only nor full",
 	sqlite3.SQLITE_CORRUPT:  "the SQLite file is damaged; move it, its -wal and its -shm away, and restore a backup with: portal restore",
 	sqlite3.SQLITE_FULL:     "the disk is full; free some space on it",
 	sqlite3.SQLITE_IOERR:    "the disk failed to read or write the SQLite file; check the system's log",
 	sqlite3.SQLITE_NOTADB:   "the file is not a SQLite database; correct DATABASE_URL",
 	sqlite3.SQLITE_PERM:     "the SQLite file cannot be opened; check the permissions of the file and its directory",
-	sqlite3.SQLITE_READONLY: "the SQLite file cannot be written; check the permissions of the file and its directory",
+	sqlite3.SQLITE_READONLY: "the SQLite file cannot be written; check the permissions of the file and its directory, and that their file system is neither read-only nor full",
 }
 
 // explainedError is an error of a database in our own words.
