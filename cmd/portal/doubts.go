@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"portal/models/database"
 )
 
 // doubts returns a sentence for each setting that is valid but may be unintended.
@@ -14,6 +17,16 @@ func (s settings) doubts() []string {
 		all[i] = line + "; no traces are sent"
 	}
 	all = append(all, s.certificateDoubts()...)
+	for _, row := range table(new(settings)) {
+		if value, _ := variable(row.name); isQuoted(value) {
+			all = append(all, row.name+" is in quotes, which are a part of the value; remove them unless they are meant")
+		}
+	}
+	if path, _ := database.SQLitePath(s.database.url); strings.HasPrefix(path, "~/") {
+		all = append(all, "DATABASE_URL: ~ is not expanded, so the database is in a directory with this name; write the whole path")
+	} else if before, parameters, _ := strings.Cut(path, "?"); strings.Contains(parameters, "=") {
+		all = append(all, fmt.Sprintf("DATABASE_URL: its parameters are a part of the name of the file %s; remove them", path[strings.LastIndex(before, "/")+1:]))
+	}
 	if s.signInLimit != defaultSignInLimit {
 		all = append(all, fmt.Sprintf("PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords with a limit of %d; set it only in tests", s.signInLimit))
 	}

@@ -240,6 +240,15 @@ func settingValue(text string) (string, error) {
 	return value, nil
 }
 
+// errQuoted is the error of a value in quotes. Docker and Kubernetes keep those that a shell,
+// Compose and systemd remove.
+var errQuoted = errors.New("the value is in quotes, which Docker and Kubernetes keep; remove the quotes")
+
+// isQuoted reports whether a value has quotes around it.
+func isQuoted(value string) bool {
+	return len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0]
+}
+
 // byteOrderMark is what some editors write at the beginning of a file.
 const byteOrderMark = '\ufeff'
 

@@ -7,6 +7,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -324,8 +325,14 @@ func readSettings(names ...string) (settings, error) {
 		}
 		value, err := variable(row.name)
 		values[row.name] = value
+		if os.Getenv(row.name+"_FILE") != "" && value == "" {
+			found.add(row.name+"_FILE", "files of single settings are not read; write a line %s=... into a file, and name it with --env-file", row.name)
+		}
 		if value = cmp.Or(value, row.standard); err == nil && value != "" {
 			err = row.parse(value)
+		}
+		if err != nil && isQuoted(value) {
+			err = errQuoted
 		}
 		if err != nil {
 			found.add(row.name, "%s", err)
@@ -398,8 +405,8 @@ func combineLiveKit(s *settings, values map[string]string, found *problems) {
 	}
 }
 
-// unknownNames returns the names in an environment that begin with PORTAL_ and are no settings,
-// sorted.
+// unknownNames returns the names in an environment that begin with PORTAL_ or portal_ and are no
+// settings, sorted. readSettings refuses NAME_FILE.
 func unknownNames(environ []string) []string {
 	var known, unknown []string
 	for _, row := range table(new(settings)) {
@@ -407,7 +414,7 @@ func unknownNames(environ []string) []string {
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "PORTAL_") && !slices.Contains(known, name) {
+		if strings.HasPrefix(strings.ToUpper(name), "PORTAL_") && !slices.Contains(known, strings.TrimSuffix(name, "_FILE")) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -435,6 +442,9 @@ func (s settings) publicURL(listening net.Addr) *url.URL {
 func checkProxies(found *problems) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
 		value, err := variable(name)
+		if err == nil && isQuoted(value) {
+			err = errQuoted
+		}
 		if err != nil {
 			found.add(name, "%s", err)
 			continue

@@ -366,7 +366,7 @@ func TestPublicURLs(t *testing.T) {
 	longName := strings.Repeat("a.", 126) + "a" // 253 characters, the most that a name can have
 	for _, value := range []string{
 		"http://localhost", "http://localhost:8080", "https://portal.example.com",
-		"https://portal.example.com/", "https://portal.example.com.", "HTTPS://Portal.Example.com",
+		"https://portal.example.com/", "HTTPS://Portal.Example.com",
 		"https://xn--bcher-kva.example:65535", "http://portal_1:1", "http://127.0.0.1:8080",
 		"http://[::1]", "http://[::1]:8080/", "http://[2001:db8::1]:8080", "https://1.example.com",
 		"https://" + longName, "https://" + strings.Repeat("a", 63) + ".example.com",
@@ -396,6 +396,7 @@ func TestPublicURLs(t *testing.T) {
 		"http://a.b\\c", "http://a%20b", "http://a%62c", "http://b\u00fccher.example",
 		"http://b%C3%BCcher.example", `http://"a.b"`, "http://<a>", "http://a,b", "http://a;b",
 		"http://a*b", "http://*.a.b", "http://.", "http://.a", "http://a..b", "http://-a.b",
+		"https://portal.example.com.", // the host of passkeys has no dot at its end
 		"http://a-.b", "http://${HOST}",
 		"https://a" + longName, "https://" + strings.Repeat("a", 64) + ".b",
 		"http://256.1.1.1", "http://1.2.3", "http://1.2.3.4.5", "http://1.2.3.4.", "http://a.1",
@@ -407,8 +408,38 @@ func TestPublicURLs(t *testing.T) {
 }
 
 func TestUnknownNames(t *testing.T) {
-	got := unknownNames([]string{"PORTAL_SECRT=hunter2", "PORTAL_ADDR=:1", "PATH=/bin", "PORTAL_A=", "DATABASE_URL=x"})
-	if !slices.Equal(got, []string{"PORTAL_A", "PORTAL_SECRT"}) {
+	got := unknownNames([]string{"PORTAL_SECRT=hunter2", "PORTAL_ADDR=:1", "PATH=/bin", "PORTAL_A=", "DATABASE_URL=x", "portal_name=x", "portal=x"})
+	if !slices.Equal(got, []string{"PORTAL_A", "PORTAL_SECRT", "portal_name"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Docker and Kubernetes keep the quotes that a shell, Compose and systemd remove.
+func TestQuotesAroundAValue(t *testing.T) {
+	for name, values := range map[string][]string{
+		"PORTAL_BASE_URL": {`"https://portal.example.com"`, `'https://portal.example.com'`}, "DATABASE_URL": {`"postgres://portal:hunter2@db/portal"`},
+		"HTTPS_PROXY": {`"http://user:hunter2@proxy.example.com:3128"`}, "PORTAL_RATE_LIMIT": {`'50:100'`},
+	} {
+		for _, value := range values {
+			_, found := parse(t, map[string]string{name: value})
+			if len(found) != 1 || !strings.HasPrefix(found[0], name+": ") || !strings.Contains(found[0], "remove the quotes") || strings.Contains(found[0], "hunter") {
+				t.Errorf("%s=%s: got %q", name, value, found)
+			}
+		}
+		modelstest.Must(t, os.Unsetenv(name))
+	}
+	// They may be meant.
+	s, found := parse(t, map[string]string{"PORTAL_SECRET": `"` + goodSecret + `"`, "PORTAL_NAME": `"Acme`, "PORTAL_NOTICE": `'`})
+	if doubts := s.doubts(); len(found) > 0 || len(doubts) != 1 || !strings.HasPrefix(doubts[0], "PORTAL_SECRET is in quotes") {
+		t.Errorf("got %q, doubts %q", found, doubts)
+	}
+}
+
+// With a file of a secret that nobody reads, the portal would use another database and secret.
+func TestNamesOfFilesAreRefused(t *testing.T) {
+	for _, name := range []string{"DATABASE_URL_FILE", "PORTAL_SECRET_FILE"} {
+		expectErrors(t, map[string]string{name: "/run/secrets/hunter2"}, name)
+		expectErrors(t, map[string]string{name: "/run/secrets/hunter2", "DATABASE_URL": "sqlite:portal.db", "PORTAL_SECRET": goodSecret})
+		modelstest.Must(t, os.Unsetenv(name))
 	}
 }

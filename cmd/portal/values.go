@@ -94,8 +94,9 @@ func address(value string) (string, error) {
 // contain a password, the error does not contain it.
 func origin(value string) (*url.URL, error) {
 	u := serverURL(value, "", "http", "https")
-	// Comparing the whole value also refuses an empty query or fragment.
-	if u == nil || !strings.EqualFold(strings.TrimSuffix(value, "/"), u.Scheme+"://"+u.Host) {
+	// Comparing the whole value also refuses an empty query or fragment. A passkey's host has no
+	// dot at its end.
+	if u == nil || !strings.EqualFold(strings.TrimSuffix(value, "/"), u.Scheme+"://"+u.Host) || strings.HasSuffix(u.Hostname(), ".") {
 		return nil, errors.New("invalid public URL; write only the scheme, the host and, if it is not the default, the port, such as " +
 			"https://portal.example.com")
 	}
