@@ -20,6 +20,9 @@ type backupCommand struct {
 // Run does not update the schema, so that a new version can back up the database before its first
 // start. It deletes old backups only after the new one is complete.
 func (c backupCommand) Run(ctx context.Context, t terminal) error {
+	if c.File == "-" {
+		return inputError("- is not a file: a backup is not written to standard output; name a file")
+	}
 	info, err := os.Stat(c.File)
 	isDirectory := err == nil && info.IsDir()
 	if c.Keep != 0 && (c.Keep < 0 || !isDirectory) {
@@ -61,6 +64,9 @@ type restoreCommand struct {
 // Run restores the backup. Without a current database to compare the keys with, a flag must say
 // which keys stay active.
 func (c restoreCommand) Run(ctx context.Context, t terminal) error {
+	if c.File == "-" {
+		return inputError("- is not a file: a backup is not read from standard input; name a file")
+	}
 	d, err := databaseFromEnvironment()
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ Settings are environment variables: portal serve --help lists them. Every comman
 
 func main() {
 	messages := newLogQueue(os.Stderr)
-	status := run(untilSignal(), os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: messages})
+	status := run(untilSignal(), os.Args[1:], terminal{in: os.Stdin, out: output{os.Stdout}, err: messages})
 	messages.flush()
 	os.Exit(status)
 }

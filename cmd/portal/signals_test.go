@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"os"
@@ -90,6 +91,23 @@ func TestNohupKeepsThePortal(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	i.Get("/readyz").Is(http.StatusOK)
 	i.stop(t)
+}
+
+// A reader that has seen enough, such as head, is no failure.
+func TestACommandWhoseReaderHasLeftSucceeds(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	modelstest.Must(t, err)
+	modelstest.Must(t, reader.Close())
+	defer writer.Close()
+	for _, args := range [][]string{{"serve", "--help"}, {"account", "list"}, {"version"}} {
+		var stderr bytes.Buffer
+		command := portalCommand(t, databaseEnv(modelstest.SQLiteURL(t)), args...)
+		command.Stdout, command.Stderr = writer, &stderr
+		if err := command.Run(); err != nil || stderr.Len() > 0 {
+			t.Errorf("%s: %v: %s", args, err, stderr.String())
+		}
+	}
 }
 
 func TestADemoIsServedWithoutStandardOutput(t *testing.T) {

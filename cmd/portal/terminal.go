@@ -25,6 +25,17 @@ type terminal struct {
 	err *logQueue
 }
 
+// output is standard output. A reader that has seen enough, such as head, is no failure.
+type output struct{ io.Writer }
+
+func (o output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if errors.Is(err, syscall.EPIPE) {
+		return len(text), nil
+	}
+	return n, err
+}
+
 // say writes a line about the command, which is not its result.
 func (t terminal) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(t.err, "portal: "+format+"\n", args...)
