@@ -20,7 +20,6 @@ import (
 type bench struct {
 	rounds   int           // of each load
 	duration time.Duration // of each load in each round, without the warm-up
-	soak     time.Duration // length of the part soak
 	large    int           // number of keys
 
 	dir     string // temporary
@@ -31,8 +30,7 @@ type bench struct {
 }
 
 // published are the names of the parts in the README, in their order. The keys come last, because
-// PostgreSQL vacuums their tables afterwards, which would count for the next part. The soak takes
-// too long.
+// PostgreSQL vacuums their tables afterwards, which would count for the next part.
 const published = "key,instances,pages,keys"
 
 func main() {
@@ -43,12 +41,11 @@ func main() {
 	b := &bench{}
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each measurement; the result is their median")
 	flag.DurationVar(&b.duration, "duration", 1500*time.Millisecond, "length of a measurement in one round")
-	flag.DurationVar(&b.soak, "soak", 10*time.Minute, "length of the soak")
-	short := flag.Bool("short", false, "1 round of 500ms, small tables and a soak of 12s; the figures mean nothing")
-	only := flag.String("only", published, "the parts to measure, or soak")
+	short := flag.Bool("short", false, "1 round of 500ms, and small tables; the figures mean nothing")
+	only := flag.String("only", published, "the parts to measure")
 	flag.Parse()
 	if b.large = 200_000; *short {
-		b.rounds, b.duration, b.soak, b.large = 1, 500*time.Millisecond, 12*time.Second, 10_000
+		b.rounds, b.duration, b.large = 1, 500*time.Millisecond, 10_000
 	}
 	run := func(ctx context.Context) error { return b.run(ctx, strings.Split(*only, ",")) }
 	if flag.Arg(0) == plainCommand {
@@ -62,10 +59,10 @@ func main() {
 
 func (b *bench) run(ctx context.Context, parts []string) (err error) {
 	measure := map[string]func(context.Context) error{
-		"key": b.oneKey, "keys": b.keysInUse, "pages": b.pages, "instances": b.instances, "soak": b.soakPortal,
+		"key": b.oneKey, "keys": b.keysInUse, "pages": b.pages, "instances": b.instances,
 	}
 	if slices.ContainsFunc(parts, func(name string) bool { return measure[name] == nil }) {
-		return fmt.Errorf("-only takes some of %s,soak", published)
+		return fmt.Errorf("-only takes some of %s", published)
 	}
 	if b.dir, err = os.MkdirTemp("", "portal-bench-"); err != nil {
 		return err

@@ -22,7 +22,7 @@ BBB
 
 It starts everything that it needs as processes on loopback, including a private PostgreSQL server, and removes them at
 the end. It needs Linux, Go, PostgreSQL's server programs and 3 GB of disk space in TMPDIR, and takes seven minutes. With
--short it takes one, and the figures mean nothing. -only takes some of the parts %s,soak.
+-short it takes one, and the figures mean nothing. -only takes some of the parts %s.
 
 - Machine: %d processors, %s, PostgreSQL %s. Client, server and database share
   it, so the ratios mean more than the absolute figures.
