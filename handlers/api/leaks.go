@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -17,8 +18,11 @@ import (
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/handlers/publickeys"
 	"portal/models/keys"
+	"portal/models/keyset"
 	"portal/models/record"
+	"portal/models/value"
 )
 
 const (
@@ -41,7 +45,7 @@ type leakReports struct {
 	publicSlots, slots   middleware.Slots
 	publicBodies, bodies leakBodies
 
-	scanner *scanner // nil: off
+	scanner *publickeys.Keys[*ecdsa.PublicKey] // nil: off
 	counts  *prometheus.CounterVec
 }
 
@@ -63,7 +67,7 @@ func newLeakReports(d deps.Deps) *leakReports {
 		}, []string{"source", "outcome"}),
 	}
 	if d.GitHubKeysURL != "" {
-		l.scanner = newScanner(d)
+		l.scanner = newScannerKeys(d)
 	}
 	for _, from := range []record.LeakReporter{record.LeakPublic, record.LeakGitHub} {
 		for _, outcome := range []keys.LeakOutcome{keys.LeakRevoked, keys.LeakInactive, keys.LeakUnknown, leakRefused} {
@@ -162,7 +166,7 @@ func (l *leakReports) createSigned(c *gin.Context) error {
 	if err != nil {
 		return problem.InvalidRequest("The header " + scannerSignature + " is not base64.")
 	}
-	key, err := l.scanner.key(c, id)
+	key, err := l.key(c, id)
 	if err != nil {
 		return err
 	}
@@ -202,4 +206,59 @@ func (l *leakReports) createSigned(c *gin.Context) error {
 	}
 	c.PureJSON(http.StatusOK, feedback)
 	return nil
+}
+
+// The headers of a report of GitHub's secret scanning.
+const (
+	scannerIdentifier = "Github-Public-Key-Identifier"
+	scannerSignature  = "Github-Public-Key-Signature"
+)
+
+// newScannerKeys returns the public keys of GitHub's secret scanning, which signs its reports.
+func newScannerKeys(d deps.Deps) *publickeys.Keys[*ecdsa.PublicKey] {
+	return publickeys.New(publickeys.Config[*ecdsa.PublicKey]{
+		URL: d.GitHubKeysURL,
+		Parse: func(ctx context.Context, body []byte) (map[string]*ecdsa.PublicKey, error) {
+			keys, skipped, err := keyset.ParseScanner(body)
+			keyset.LogSkipped(ctx, d.Logger, "GitHub", skipped)
+			return keys, err
+		},
+		Logger: d.Logger, Now: d.Now,
+	})
+}
+
+// oneHeader returns the value of a header that must occur once, or a 400.
+func oneHeader(c *gin.Context, name string) (string, error) {
+	values := c.Request.Header.Values(name)
+	if len(values) != 1 || values[0] == "" {
+		return "", problem.InvalidRequest("The header " + name + " must occur exactly once.")
+	}
+	return values[0], nil
+}
+
+// key returns the public key of the scanner with this identifier. The error is a 400 for an unknown
+// identifier, or a 503 if no keys have been fetched yet, or new ones cannot be fetched. Unknown
+// identifiers count for the network of the client.
+func (l *leakReports) key(c *gin.Context, id string) (*ecdsa.PublicKey, error) {
+	key, err := l.scanner.Get(c.Request.Context(), id, addressID(middleware.ClientOf(c)).String())
+	missing, isMissing := errors.AsType[*publickeys.MissingError](err)
+	unconfirmed, isUnconfirmed := errors.AsType[*publickeys.UnconfirmedError](err)
+	switch {
+	case isMissing:
+		return nil, keysMissing(missing.RetryAfter, err)
+	case isUnconfirmed && unconfirmed.Away:
+		return nil, keysMissing(unconfirmed.RetryAfter, err)
+	case errors.Is(err, publickeys.ErrUnknown):
+		return nil, problem.InvalidRequest("GitHub has no public key with this identifier.")
+	case err != nil:
+		return nil, problem.Unavailable(fmt.Errorf("%w report leaked keys: %w", value.ErrBusy, err))
+	}
+	return key, nil
+}
+
+// keysMissing returns the 503 while the public keys of the scanner cannot be fetched.
+func keysMissing(retryAfter time.Duration, cause error) error {
+	unavailable := problem.Unavailable(cause)
+	unavailable.RetryAfter = retryAfter
+	return unavailable
 }

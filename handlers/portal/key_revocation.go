@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"portal/handlers/problem"
 	"portal/models/calls"
@@ -117,4 +118,113 @@ func useOf(key keys.KeyUsage, now time.Time) templates.KeyUse {
 		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*value.Day,
 	}
+}
+
+// selectedPath revokes the keys that are selected in the list.
+const selectedPath = homePath + "/revocation"
+
+// newSelected asks whether to revoke the selected keys.
+func (p *revocationPages) newSelected(c *gin.Context) error {
+	page, err := p.ofSelected(c, selected(c.QueryArray(paramSelected)))
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// ofSelected returns the question about those of the keys that are active.
+func (p *revocationPages) ofSelected(c *gin.Context, ids []uuid.UUID) (page templates.SelectedRevocation, err error) {
+	if len(ids) == 0 {
+		return page, nil
+	}
+	accountID, now := sessionFrom(c).AccountID, p.now()
+	usage, err := p.keyUsage.Of(c.Request.Context(), accountID, lastDay, ids...)
+	if err != nil {
+		return page, err
+	}
+	calls := map[uuid.UUID]calls.Used{}
+	if p.calls.Enabled() {
+		if calls, err = p.calls.UsedByKeys(c.Request.Context(), accountID, ids); err != nil {
+			return page, err
+		}
+	}
+	for _, id := range ids {
+		key, ok := usage[id]
+		if !ok || p.views.ended(key.Key) {
+			continue
+		}
+		page.Keys = append(page.Keys, templates.SelectedKey{Key: key.Key, Use: useOf(key, now), Calls: templates.Count(calls[id].Calls)})
+	}
+	return page, nil
+}
+
+// createSelected revokes the selected keys, all or none.
+func (p *revocationPages) createSelected(c *gin.Context) error {
+	ids := selected(c.PostFormArray(paramSelected))
+	revoked, err := p.keys.RevokeAll(c.Request.Context(), sessionFrom(c).AccountID, ids, c.PostForm("reason"), actorOf(c))
+	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
+		page, err := p.ofSelected(c, ids)
+		if err != nil {
+			return err
+		}
+		page.Reason, page.ReasonProblem = c.PostForm("reason"), invalid.Message
+		return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: page, page: present(page)})
+	}
+	if err != nil {
+		return err
+	}
+	notice := fmt.Sprintf("%d API keys were revoked.", len(revoked))
+	switch len(revoked) {
+	case 0:
+		notice = "The selected keys were already revoked or had expired."
+	case 1:
+		notice = revokedNotice(revoked[0], false)
+	}
+	return p.redirectWith(c, homePath, notice)
+}
+
+const (
+	revokedPath = homePath + "/revoked"
+	// revokedPerPage is the number of revoked keys on a page.
+	revokedPerPage = 50
+	// revokedDays is the number of days for which a revoked key is listed.
+	revokedDays = int(keys.RevokedKeysKept / value.Day)
+)
+
+// list shows the keys that were revoked in the last 90 days.
+func (p *revocationPages) list(c *gin.Context) error {
+	before, err := queryID(c, paramBefore)
+	if err != nil {
+		return err
+	}
+	keys, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, value.Page{After: before, Limit: revokedPerPage})
+	if err != nil {
+		return err
+	}
+	page := templates.RevokedKeysPage{Paged: before != uuid.Nil, Days: revokedDays, Older: pageAfter(revokedPath, paramBefore, keys.Next)}
+	if page.Keys, err = p.rows(c, keys.Items); err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+func (p *revocationPages) rows(c *gin.Context, ofAccount []keys.Key) ([]templates.RevokedKeyRow, error) {
+	ids := make([]uuid.UUID, len(ofAccount))
+	for i, key := range ofAccount {
+		ids[i] = key.ID
+	}
+	usage, err := p.keyUsage.Of(c.Request.Context(), sessionFrom(c).AccountID, keys.Days(revokedDays+1), ids...)
+	if err != nil {
+		return nil, err
+	}
+	now := p.now()
+	rows := make([]templates.RevokedKeyRow, len(ofAccount))
+	for i, key := range ofAccount {
+		_, refusals := usage[key.ID].Total()
+		rows[i] = templates.RevokedKeyRow{
+			Key: key, Revoked: templates.NewMoment(*key.EndedAt(now), now), Expired: key.Expired(now),
+			Refusals: templates.Count(refusals),
+		}
+	}
+	return rows, nil
 }

@@ -12,8 +12,18 @@ import (
 
 	"portal/models/keys"
 	"portal/models/value"
+	"portal/models/workload"
 	"portal/templates"
 )
+
+// trustPages are the trust rule of a key, whose controls the form of a new key has too.
+type trustPages struct {
+	*site
+
+	views    keyViews
+	keys     *keys.Keys
+	workload *keys.Workload
+}
 
 // tokenPath is where workloads exchange their tokens.
 const tokenPath = "/oauth/token" //nolint:gosec // no credentials
@@ -96,4 +106,188 @@ func (p *trustPages) show(c *gin.Context, status int, page templates.TrustPage) 
 		return p.views.redirectRevoked(c, page.Key, true)
 	}
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
+}
+
+// The prefix of the names of the fields of claims.
+const claimField = "claim."
+
+// form returns the controls of a new rule. The address preview shows the form anew.
+func (p *trustPages) form(preview string) templates.TrustForm {
+	form := templates.TrustForm{Offered: !p.workload.Issuers().Off, Platforms: workload.Platforms(), Preview: preview}
+	form.Audience.Value = p.baseURL.String()
+	return form
+}
+
+// formOf returns the controls with a rule.
+func (p *trustPages) formOf(preview string, rule workload.Rule) templates.TrustForm {
+	form := p.form(preview)
+	form.Workload, form.Provider = true, rule.Provider
+	form.Issuer.Value, form.Audience.Value, form.JWKS.Value = rule.Issuer, rule.Audience, string(rule.JWKS)
+	form.Sentence = rule.String()
+	addTrustFields(&form, rule.Claims)
+	return form
+}
+
+// addTrustFields adds the fields of the provider, with the values of claims, and of claims that the
+// provider has no field for.
+func addTrustFields(form *templates.TrustForm, claims map[string][]string) {
+	platform, known := form.Provider.Platform()
+	if !known {
+		return
+	}
+	form.Issuer = templates.TrustField{ID: "issuer", Name: "issuer", Title: "Issuer", Value: form.Issuer.Value, Example: platform.Example, Problem: form.Issuer.Problem, Needed: platform.Issuer == ""}
+	form.Audience = templates.TrustField{ID: "audience", Name: "audience", Title: "Audience", Value: form.Audience.Value, Problem: form.Audience.Problem}
+	form.JWKS = templates.TrustField{
+		ID: "jwks", Name: "jwks", Title: "Public keys (JWKS)", Value: form.JWKS.Value, Example: `{"keys": [...]}`, Problem: form.JWKS.Problem,
+	}
+	form.OwnIssuers = slices.Contains([]workload.Provider{workload.GitHub, workload.GitLab, workload.Kubernetes, workload.Other}, form.Provider)
+	if form.AnyClaims() {
+		form.Claims = templates.TrustField{ID: "claims", Name: "claims", Title: "Claims", Value: form.Claims.Value, Example: "name=value", Problem: form.Claims.Problem, Needed: true}
+		if form.Claims.Value == "" {
+			form.Claims.Value = claimLines(claims)
+		}
+		return
+	}
+	add := func(claim workload.Claim, needed bool) {
+		form.Fields = append(form.Fields, templates.TrustField{
+			ID: "claim-" + claim.Name, Name: claimField + claim.Name, Title: claim.Title, Value: strings.Join(claims[claim.Name], "\n"),
+			Example: claim.Example, Needed: needed,
+		})
+	}
+	for i, claim := range platform.Claims {
+		// Where several claims identify a workload, one of them is enough.
+		add(claim, claim.Identifying && i == 0 && !slices.ContainsFunc(platform.Claims[1:], func(other workload.Claim) bool { return other.Identifying }))
+	}
+	for _, name := range sortedNames(claims) {
+		if !slices.ContainsFunc(platform.Claims, func(claim workload.Claim) bool { return claim.Name == name }) {
+			add(workload.Claim{Name: name, Title: name}, false)
+		}
+	}
+}
+
+func claimLines(claims map[string][]string) string {
+	var lines []string
+	for _, name := range sortedNames(claims) {
+		for _, value := range claims[name] {
+			lines = append(lines, name+"="+value)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func sortedNames(claims map[string][]string) (names []string) {
+	for name := range claims {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// submitted sets the controls to the values of a submitted form, and returns the rule.
+func (p *trustPages) submitted(c *gin.Context, form *templates.TrustForm) workload.Rule {
+	rule := workload.Rule{
+		Provider: workload.Provider(c.PostForm("provider")), Issuer: strings.TrimSpace(c.PostForm("issuer")),
+		Audience: strings.TrimSpace(c.PostForm("audience")), Claims: map[string][]string{},
+	}
+	form.Provider, form.Fields = rule.Provider, nil
+	if _, sent := c.GetPostForm("audience"); !sent {
+		rule.Audience = p.baseURL.String()
+	}
+	platform, _ := rule.Provider.Platform()
+	if rule.Issuer == "" || issuerOfOther(rule.Issuer, platform) {
+		rule.Issuer = platform.Issuer
+	}
+	for name, values := range c.Request.PostForm {
+		if claim, ok := strings.CutPrefix(name, claimField); ok && rule.Provider != workload.Other {
+			if lines := textLines(values[0]); len(lines) > 0 {
+				rule.Claims[claim] = lines
+			}
+		}
+	}
+	form.Claims.Value, form.JWKS.Value = c.PostForm("claims"), strings.TrimSpace(c.PostForm("jwks"))
+	if rule.Provider == workload.Other {
+		for _, line := range textLines(form.Claims.Value) {
+			name, value, found := strings.Cut(line, "=")
+			if !found {
+				form.Claims.Problem = "Write each claim as name=value, on a line of its own."
+			}
+			name = strings.TrimSpace(name)
+			rule.Claims[name] = append(rule.Claims[name], strings.TrimSpace(value))
+		}
+	}
+	if form.JWKS.Value != "" {
+		rule.JWKS = []byte(form.JWKS.Value)
+	}
+	form.Issuer.Value, form.Audience.Value = rule.Issuer, rule.Audience
+	addTrustFields(form, rule.Claims)
+	form.Sentence = ""
+	if _, err := p.keys.CheckTrust(rule); err == nil {
+		form.Sentence = rule.String()
+	}
+	return rule
+}
+
+// issuerOfOther reports whether an issuer is the one of another provider, which the form filled in.
+func issuerOfOther(issuer string, platform workload.Platform) bool {
+	return slices.ContainsFunc(workload.Platforms(), func(other workload.Platform) bool {
+		return other.Provider != platform.Provider && other.Issuer == issuer
+	})
+}
+
+// textLines returns the lines of a text that are not empty, without spaces around them.
+func textLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// explainTrust gives each control its error, of those that err joins. It reports false if none is
+// about a trust rule.
+func explainTrust(form *templates.TrustForm, err error) (explained bool) {
+	for _, one := range inputErrors(err) {
+		if field, ok := strings.CutPrefix(one.Field, "trust."); ok {
+			explainTrustField(form, field, one.Message)
+			explained = true
+		}
+	}
+	return explained
+}
+
+func explainTrustField(form *templates.TrustForm, field, message string) {
+	form.Sentence = ""
+	for i := range form.Fields {
+		if name := strings.TrimPrefix(form.Fields[i].Name, claimField); field == "claims."+name || field == "claims" && i == 0 {
+			form.Fields[i].Problem = message
+			return
+		}
+	}
+	switch field {
+	case "provider":
+		form.ProviderProblem = message
+	case "issuer":
+		form.Issuer.Problem = message
+	case "audience":
+		form.Audience.Problem = message
+	case "jwks":
+		if form.OwnIssuers {
+			form.JWKS.Problem = message
+		} else {
+			form.Issuer.Problem = "Enter an issuer of this provider. For any other, choose the provider Other."
+		}
+	default:
+		form.Claims.Problem = cmp.Or(form.Claims.Problem, message)
+	}
+}
+
+// check explains the mistakes of a rule, and reports whether there are none. A nil rule has
+// none.
+func (p *trustPages) check(form *templates.TrustForm, rule *workload.Rule) bool {
+	if rule == nil {
+		return true
+	}
+	_, err := p.keys.CheckTrust(*rule)
+	return !explainTrust(form, err) && form.Claims.Problem == ""
 }

@@ -218,3 +218,10 @@ func CheckIssuer(text string, loopback bool) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "http" && loopback && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
+
+// Metadata is the part of a discovery document (OpenID Connect Discovery) with which the public
+// keys of an issuer are found.
+type Metadata struct {
+	Issuer  string `json:"issuer"`
+	JWKSURI string `json:"jwks_uri"`
+}
