@@ -1,8 +1,9 @@
 package portal
 
 import (
+	"context"
 	"fmt"
-	"net/http"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -73,10 +74,7 @@ func (p *callPages) view(c *gin.Context) (callView, error) {
 
 // address returns the URL of the view at path, from a place on.
 func (v callView) address(path string, before calls.CallPlace) string {
-	query := url.Values{}
-	for name, values := range v.query {
-		query[name] = values
-	}
+	query := maps.Clone(v.query)
 	if before != (calls.CallPlace{}) {
 		query.Set(paramBefore, before.String())
 	}
@@ -106,7 +104,7 @@ func (p *callPages) refresh(c *gin.Context) error {
 
 // show shows the calls. Cancel leads to it.
 func (p *callPages) show(c *gin.Context) error {
-	if _, err := p.find(c); err != nil {
+	if _, err := p.calls.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c)); err != nil {
 		return err
 	}
 	page, err := p.page(c, uuid.Nil)
@@ -117,10 +115,6 @@ func (p *callPages) show(c *gin.Context) error {
 		page.Calls[i].Focused = page.Calls[i].ID == idOf(c)
 	}
 	return p.reply(c, reply{fragment: page, location: fmt.Sprintf("%s#end-%s", callsPath, idOf(c))})
-}
-
-func (p *callPages) find(c *gin.Context) (calls.Call, error) {
-	return p.calls.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
 // page returns the page that the query string selects, as rows does.
@@ -218,40 +212,21 @@ func (p *callPages) createEnd(c *gin.Context) error {
 // callColumns are the names of the API's fields.
 var callColumns = []string{"id", "agentId", "keyId", "userId", "startedAt", "endedAt", "seconds", "endReason", "exact", "final"}
 
-// export sends the account's calls as CSV, newest first, with one batch in memory at a time.
+// export sends the account's calls as CSV, newest first.
 func (p *callPages) export(c *gin.Context) error {
 	view, err := p.view(c)
 	if err != nil {
 		return err
 	}
 	view.Limit, view.After = exportBatch, calls.CallPlace{}
-	calls, err := p.exportedBatch(c, view.CallPage)
-	if err != nil {
-		return err
-	}
-	lines := p.startCSV(c, "calls", callColumns)
-	for {
-		for i := range calls {
-			lines += csvLine(callCells(calls[i].Element(p.now())))
+	cells := func(call calls.Call) []string { return callCells(call.Element(p.now())) }
+	return exportBatches(p.site, c, "calls", callColumns, cells, func(ctx context.Context) ([]calls.Call, error) {
+		list, err := p.calls.List(ctx, view.CallPage)
+		if n := len(list); n > 0 {
+			view.After = list[n-1].Place()
 		}
-		if sendCSV(c, lines) != nil || len(calls) < exportBatch {
-			return nil // the client disconnected, or has everything
-		}
-		lines, view.After = "", calls[len(calls)-1].Place()
-		if calls, err = p.exportedBatch(c, view.CallPage); err != nil {
-			_ = c.Error(err)
-			// The client must not accept an incomplete file.
-			panic(http.ErrAbortHandler)
-		}
-	}
-}
-
-func (p *callPages) exportedBatch(c *gin.Context, page calls.CallPage) (calls []calls.Call, err error) {
-	err = p.readExport(c, func() error {
-		calls, err = p.calls.List(c.Request.Context(), page)
-		return err
+		return list, err
 	})
-	return calls, err
 }
 
 func callCells(call calls.CallElement) []string {

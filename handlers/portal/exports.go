@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"context"
 	"fmt"
 	"mime"
 	"net/http"
@@ -17,7 +18,7 @@ import (
 )
 
 const (
-	// exportBatch is the number of activities in one query.
+	// exportBatch is the number of rows that one query reads.
 	exportBatch = 200
 	// exportWriteTimeout limits the time that the client takes to receive one batch.
 	exportWriteTimeout = 30 * time.Second
@@ -54,6 +55,44 @@ func (e *exports) add(user uuid.UUID, n int) (running int) {
 func (s *site) readExport(c *gin.Context, f func() error) (err error) {
 	s.withDeadline(c, func() { err = s.actions.RunWhenFree(c.Request.Context(), f) })
 	return err
+}
+
+// exportBatches sends a CSV file with one batch of rows in memory at a time. Each call of read
+// returns the next batch.
+func exportBatches[T any](
+	s *site, c *gin.Context, subject string, columns []string, cells func(T) []string, read func(context.Context) ([]T, error),
+) error {
+	next := func() (rows []T, err error) {
+		err = s.readExport(c, func() error {
+			rows, err = read(c.Request.Context())
+			return err
+		})
+		return rows, err
+	}
+	rows, err := next()
+	if err != nil {
+		return err
+	}
+	lines := s.startCSV(c, subject, columns)
+	for {
+		for _, row := range rows {
+			lines += csvLine(cells(row))
+		}
+		if sendCSV(c, lines) != nil || len(rows) < exportBatch {
+			return nil // the client disconnected, or has everything
+		}
+		lines = ""
+		if rows, err = next(); err != nil {
+			breakOff(c, err)
+		}
+	}
+}
+
+// breakOff logs the error and breaks the connection, so that the client does not accept an
+// incomplete file.
+func breakOff(c *gin.Context, err error) {
+	_ = c.Error(err)
+	panic(http.ErrAbortHandler)
 }
 
 // unsafeInFileNames matches what an operating system may refuse in the name of a file.

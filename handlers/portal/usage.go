@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -225,9 +224,7 @@ func (p *usagePages) export(c *gin.Context) (err error) {
 			p.withDeadline(c, func() { seconds, err = p.calls.SecondsByDay(c.Request.Context(), usage.ID, starts[0]) })
 		}
 		if err != nil {
-			_ = c.Error(err)
-			// The client must not accept an incomplete file.
-			panic(http.ErrAbortHandler)
+			breakOff(c, err)
 		}
 		lines += usageLines(usage, starts, seconds, voice)
 		if sendCSV(c, lines) != nil {
