@@ -80,7 +80,7 @@ type DocumentationPage struct {
 	book   Section
 	groups []tagged
 
-	namesAgent bool // in its examples
+	NamesAgent bool // in its examples
 }
 
 func (p DocumentationPage) screen() screen {
@@ -91,7 +91,7 @@ func (p DocumentationPage) screen() screen {
 // No page is longer than 12,000 px on a phone, because readers search a page with their browser.
 var tableOfContents = []DocumentationPage{
 	{
-		Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI, namesAgent: true,
+		Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI, NamesAgent: true,
 		Sections: []GuideSection{
 			{"quick-start", "From key to widget in five minutes"},
 			{"introduction", "Base URL and authentication"},
@@ -99,11 +99,11 @@ var tableOfContents = []DocumentationPage{
 		groups: []tagged{{tag: "widget-tokens"}, {tag: "agents"}},
 	},
 	{
-		Path: "/docs/widget", Title: "Complete widget", file: "widget.html", book: SectionAPI, namesAgent: true,
+		Path: "/docs/widget", Title: "Complete widget", file: "widget.html", book: SectionAPI, NamesAgent: true,
 		Sections: []GuideSection{{"widget", "Start from a complete widget"}},
 	},
 	{
-		Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI, namesAgent: true,
+		Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI, NamesAgent: true,
 		Sections: []GuideSection{
 			{"context", "Tell the agent who is calling"},
 			{"livekit", "Use LiveKit’s SDKs"},
@@ -211,9 +211,6 @@ func NewDocumentation(d Documentation) (pages []DocumentationPage) {
 	}
 	return pages
 }
-
-// NamesAgent reports whether the examples of the page name an agent.
-func (p DocumentationPage) NamesAgent() bool { return p.namesAgent }
 
 // For returns the page with the id of an agent in its examples.
 func (p DocumentationPage) For(agentID string) DocumentationPage {

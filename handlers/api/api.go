@@ -84,7 +84,10 @@ func (e *Endpoints) Register(r gin.IRouter) {
 			document.ServeHTTP(c.Writer, c.Request)
 		})
 	}
-	e.registerLeaks(r, e.leaks)
+	r.POST(leaksPath, e.leaks.handle(record.LeakPublic, e.leaks.createPublic))
+	if e.leaks.scanner != nil {
+		r.POST(leaksPath+"/github", e.leaks.handle(record.LeakGitHub, e.leaks.createSigned))
+	}
 	if !e.issuers.Off {
 		r.POST(tokenPath, e.exchanges.handle)
 	}
@@ -135,13 +138,6 @@ func (e *Endpoints) accessOf(path string) keys.Access {
 		}
 	}
 	return keys.AccessAgents
-}
-
-func (*Endpoints) registerLeaks(r gin.IRouter, leaks *leakReports) {
-	r.POST(leaksPath, leaks.handle(record.LeakPublic, leaks.createPublic))
-	if leaks.scanner != nil {
-		r.POST(leaksPath+"/github", leaks.handle(record.LeakGitHub, leaks.createSigned))
-	}
 }
 
 func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {

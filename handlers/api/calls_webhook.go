@@ -106,7 +106,7 @@ func (e *callEvents) create(c *gin.Context) error {
 func (e *callEvents) receive(c *gin.Context) (result string, err error) {
 	headers := c.Request.Header.Values("Authorization")
 	if len(headers) != 1 {
-		return "", refusedEvent(problem.ReasonMissing, "The request has no signature. LiveKit sends it in the Authorization header.")
+		return "", problem.Unauthorized(problem.ReasonMissing, "The request has no signature. LiveKit sends it in the Authorization header.")
 	}
 	verify, err := e.liveKit.VerifyWebhook(headers[0], e.now())
 	if err != nil {
@@ -175,10 +175,8 @@ func (e *callEvents) accountOf(ctx context.Context, key uuid.UUID) (account uuid
 // eventError returns the response to the errors of package livekit.
 func eventError(err error) error {
 	if errors.Is(err, livekit.ErrSignature) {
-		return refusedEvent(problem.ReasonUnknown, "The signature is not that of the LiveKit server for this body, or it has expired. "+
+		return problem.Unauthorized(problem.ReasonUnknown, "The signature is not that of the LiveKit server for this body, or it has expired. "+
 			"Check that LiveKit signs with the key in PORTAL_LIVEKIT_API_KEY, and that both clocks are right.")
 	}
 	return problem.InvalidRequest("The request body is not an event of LiveKit.")
 }
-
-func refusedEvent(reason, message string) error { return problem.Unauthorized(reason, message) }

@@ -33,7 +33,6 @@ const (
 	maxExchangeBody  = 20 << 10
 	maxExchanges     = 60 // of an address and of a key, in each exchangeWindow
 	exchangeWindow   = time.Minute
-	exchangeRetry    = 5 * time.Second // while the database is away
 	invalidGrant     = "invalid_grant"
 	invalidRequest   = "invalid_request"
 	unavailableGrant = "temporarily_unavailable"
@@ -56,10 +55,7 @@ type exchanges struct {
 
 func newExchanges(s *site, d deps.Deps) *exchanges {
 	limiter := func(name, things string) *rateLimiter {
-		return &rateLimiter{
-			Limiter: middleware.NewWindowLimiter(maxExchanges, exchangeWindow, s.now),
-			name:    name, things: things, policy: fmt.Sprintf(`%q;q=%d;w=%d`, name, maxExchanges, int(exchangeWindow.Seconds())),
-		}
+		return newWindowLimiter(name, things, maxExchanges, exchangeWindow, s.now)
 	}
 	e := &exchanges{
 		site: s, api: d.Store.API, tokens: d.Tokens, logger: d.Logger,

@@ -54,11 +54,8 @@ const leakRefused = "refused"
 
 func newLeakReports(d deps.Deps) *leakReports {
 	l := &leakReports{
-		leaks: d.Store.Leaks,
-		limit: &rateLimiter{
-			Limiter: middleware.NewWindowLimiter(maxLeaksOfAddress, leakWindow, d.Now),
-			name:    "address", things: "from this address", policy: fmt.Sprintf(`"address";q=%d;w=%d`, maxLeaksOfAddress, int(leakWindow.Seconds())),
-		},
+		leaks:       d.Store.Leaks,
+		limit:       newWindowLimiter("address", "from this address", maxLeaksOfAddress, leakWindow, d.Now),
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
 		publicBodies: leakBodies{limit: maxPublicBody}, bodies: leakBodies{limit: maxScannerBody},
 		counts: promauto.With(d.Registry).NewCounterVec(prometheus.CounterOpts{

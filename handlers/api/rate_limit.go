@@ -41,6 +41,14 @@ func newRateLimiter(name, things string, limit middleware.RateLimit, now func() 
 	}
 }
 
+// newWindowLimiter returns a limiter of n requests in each window.
+func newWindowLimiter(name, things string, n int, window time.Duration, now func() time.Time) *rateLimiter {
+	return &rateLimiter{
+		Limiter: middleware.NewWindowLimiter(n, window, now), name: name, things: things,
+		policy: fmt.Sprintf("%q;q=%d;w=%d", name, n, int(window.Seconds())),
+	}
+}
+
 // limit takes one request from the bucket of the caller with this id. If the bucket is empty, it
 // returns a 429. It sets the headers of draft-ietf-httpapi-ratelimit-headers on a 429, and on every
 // response while less than a fifth of the burst is left.

@@ -137,23 +137,15 @@ func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
 		ByProvider: sessionFrom(c).ByProvider,
 		Required:   found.Required && !sessionFrom(c).ByProvider, Owner: owns(sessionFrom(c)),
 	}
-	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
-		return templates.Factors{}, err
-	}
 	view.Since = optionalMoment(found.AuthenticatorSince, p.now())
-	return view, nil
-}
-
-// passkeyItems returns the passkeys of the account page.
-func (p *accountPages) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, err error) {
 	passkeys, err := p.credentials.Passkeys(c.Request.Context(), sessionFrom(c))
 	for _, passkey := range passkeys {
-		items = append(items, templates.PasskeyItem{
+		view.PasskeyItems = append(view.PasskeyItems, templates.PasskeyItem{
 			ID: passkey.ID, Name: passkey.Name,
 			Created: templates.NewMoment(passkey.CreatedAt, p.now()), Used: optionalMoment(passkey.LastUsedAt, p.now()),
 		})
 	}
-	return items, err
+	return view, err
 }
 
 // newOthersRevocation asks whether to end all of the user's other sessions.

@@ -57,7 +57,7 @@ func (p *agentPages) editName(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.askName(c, agent, http.StatusOK, templates.Rename{Name: agent.Name})
+	return p.ask(c, http.StatusOK, templates.AgentItem{Agent: agent, Rename: &templates.Rename{Name: agent.Name}})
 }
 
 func (p *agentPages) rename(c *gin.Context) error {
@@ -68,7 +68,7 @@ func (p *agentPages) rename(c *gin.Context) error {
 	name := c.PostForm("name")
 	renamed, err := p.agents.Rename(c.Request.Context(), agent.AccountID, agent.ID, name, actorOf(c))
 	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
-		return p.askName(c, agent, http.StatusUnprocessableEntity, templates.Rename{Name: name, Problem: invalid.Message})
+		return p.ask(c, http.StatusUnprocessableEntity, templates.AgentItem{Agent: agent, Rename: &templates.Rename{Name: name, Problem: invalid.Message}})
 	}
 	if err != nil {
 		return err
@@ -80,8 +80,8 @@ func (p *agentPages) rename(c *gin.Context) error {
 	})
 }
 
-func (p *agentPages) askName(c *gin.Context, agent agents.Agent, status int, rename templates.Rename) error {
-	item := templates.AgentItem{Agent: agent, Rename: &rename}
+// ask shows in the list an item that asks something.
+func (p *agentPages) ask(c *gin.Context, status int, item templates.AgentItem) error {
 	return p.reply(c, reply{status: status, fragment: item, page: func() (templates.Page, error) {
 		return p.page(c, templates.AgentForm{}, item)
 	}})
@@ -171,9 +171,7 @@ func (p *agentPages) newRemoval(c *gin.Context) error {
 	if !used.IsZero() {
 		item.LastUsed = optionalMoment(&used, p.now())
 	}
-	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
-		return p.page(c, templates.AgentForm{}, item)
-	}})
+	return p.ask(c, http.StatusOK, item)
 }
 
 // newPause asks whether to pause an agent, and says how many calls end.
@@ -186,29 +184,22 @@ func (p *agentPages) newPause(c *gin.Context) error {
 	if item.Calls, err = p.calls.OpenOfAgent(c.Request.Context(), agent.AccountID, agent.ID); err != nil {
 		return err
 	}
-	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
-		return p.page(c, templates.AgentForm{}, item)
-	}})
+	return p.ask(c, http.StatusOK, item)
 }
 
-func (p *agentPages) createPause(c *gin.Context) error {
-	return p.setPaused(c, true, "Agent “%s” is paused.")
-}
-
-func (p *agentPages) createResumption(c *gin.Context) error {
-	return p.setPaused(c, false, "Agent “%s” is resumed.")
-}
-
-func (p *agentPages) setPaused(c *gin.Context, paused bool, notice string) error {
-	agent, err := p.agents.SetPaused(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), paused, actorOf(c))
-	if err != nil {
-		return err
+// setPaused returns the handler that pauses or resumes an agent.
+func (p *agentPages) setPaused(paused bool, notice string) handler {
+	return func(c *gin.Context) error {
+		agent, err := p.agents.SetPaused(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), paused, actorOf(c))
+		if err != nil {
+			return err
+		}
+		return p.reply(c, reply{
+			notice:   fmt.Sprintf(notice, templates.Isolate(agent.Name)),
+			fragment: templates.AgentItem{Agent: agent, PauseFocused: true},
+			location: fmt.Sprintf("%s#pause-%s", agentsPath, agent.ID),
+		})
 	}
-	return p.reply(c, reply{
-		notice:   fmt.Sprintf(notice, templates.Isolate(agent.Name)),
-		fragment: templates.AgentItem{Agent: agent, PauseFocused: true},
-		location: fmt.Sprintf("%s#pause-%s", agentsPath, agent.ID),
-	})
 }
 
 func (p *agentPages) createRemoval(c *gin.Context) error {

@@ -114,7 +114,7 @@ func (p *documents) show(c *gin.Context) error {
 		return err
 	}
 	shown := page.page
-	if shown.NamesAgent() {
+	if shown.NamesAgent {
 		if id := p.ownAgent(c); id != "" {
 			shown = shown.For(id)
 		}

@@ -182,11 +182,6 @@ func (p *keyPages) leakedSince(c *gin.Context) time.Time {
 	return since
 }
 
-// leaked returns the notice about the keys that were revoked as leaked.
-func leaked(keys []keys.Key) templates.LeakedKeys {
-	return templates.LeakedKeys{More: len(keys) > noticedLeaks, Keys: keys[:min(len(keys), noticedLeaks)]}
-}
-
 // showLeaks shows the list, which has the notice.
 func (p *keyPages) showLeaks(c *gin.Context) error {
 	if _, err := p.views.find(c); err != nil {

@@ -97,7 +97,7 @@ func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bo
 		list.Orders = append(list.Orders, templates.APIKeyOrder{ID: choice.id, Name: choice.name, Current: choice.id == order.id})
 	}
 	found, rows := rotations(active, p.now()), make([]*templates.APIKeyRow, len(keys))
-	order.sort(keys)
+	sortByRank(keys, order.rank, order.descending)
 	for i, key := range keys {
 		list.Keys[i] = p.views.row(key, found[key.ID])
 		rows[i] = &list.Keys[i]
@@ -106,7 +106,7 @@ func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bo
 		return list, err
 	}
 	var err error
-	list.Leaked = leaked(read.Leaked)
+	list.Leaked = templates.LeakedKeys{Keys: read.Leaked[:min(len(read.Leaked), noticedLeaks)], More: len(read.Leaked) > noticedLeaks}
 	if list.Steps, err = p.firstSteps(active, read.Ended, hasAgent); err != nil {
 		return list, err
 	}
@@ -179,11 +179,6 @@ var keyOrders = []keyOrder{
 	{"unused", "Longest unused", lastUsed, false},
 	{"requests", "Most requests", requested, true},
 	{"label", "Label", labelRank, false},
-}
-
-// sort sorts keys. The order of keys with the same rank does not change.
-func (o keyOrder) sort(keys []keys.KeyUsage) {
-	sortByRank(keys, o.rank, o.descending)
 }
 
 func created(key keys.KeyUsage) string { return numberRank(key.CreatedAt.UnixNano()) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -158,7 +159,7 @@ func addTrustFields(form *templates.TrustForm, claims map[string][]string) {
 		// Where several claims identify a workload, one of them is enough.
 		add(claim, claim.Identifying && i == 0 && !slices.ContainsFunc(platform.Claims[1:], func(other workload.Claim) bool { return other.Identifying }))
 	}
-	for _, name := range sortedNames(claims) {
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		if !slices.ContainsFunc(platform.Claims, func(claim workload.Claim) bool { return claim.Name == name }) {
 			add(workload.Claim{Name: name, Title: name}, false)
 		}
@@ -167,20 +168,12 @@ func addTrustFields(form *templates.TrustForm, claims map[string][]string) {
 
 func claimLines(claims map[string][]string) string {
 	var lines []string
-	for _, name := range sortedNames(claims) {
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		for _, value := range claims[name] {
 			lines = append(lines, name+"="+value)
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func sortedNames(claims map[string][]string) (names []string) {
-	for name := range claims {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // submitted sets the controls to the values of a submitted form, and returns the rule.

@@ -30,9 +30,9 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.page("/agents/:id/removal", p.agents.newRemoval)
 	users.change("/agents/:id/removal", p.agents.createRemoval)
 	users.page("/agents/:id/pause", p.agents.newPause)
-	users.change("/agents/:id/pause", p.agents.createPause)
+	users.change("/agents/:id/pause", p.agents.setPaused(true, "Agent “%s” is paused."))
 	users.page("/agents/:id/resumption", p.agents.show)
-	users.change("/agents/:id/resumption", p.agents.createResumption)
+	users.change("/agents/:id/resumption", p.agents.setPaused(false, "Agent “%s” is resumed."))
 	if p.callsOn {
 		users.page(callsPath, p.calls.list)
 		users.page("/calls/:id", p.calls.show)

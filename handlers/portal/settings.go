@@ -70,11 +70,15 @@ func (p *settingsPages) setUnusedLifetime(c *gin.Context) error {
 		days = -1 // no choice
 	}
 	err = p.unused.SetLifetime(ctx, accountID, time.Duration(days)*value.Day, actorOf(c))
-	if invalid, ok := errors.AsType[*value.InvalidError](err); ok {
-		form, err := p.unusedKeys(ctx, accountID)
-		if err != nil {
-			return err
-		}
+	invalid, isInvalid := errors.AsType[*value.InvalidError](err)
+	if err != nil && !isInvalid {
+		return err
+	}
+	form, err := p.unusedKeys(ctx, accountID)
+	if err != nil {
+		return err
+	}
+	if isInvalid {
 		form.Problem = invalid.Message
 		return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: func() (templates.Page, error) {
 			page, err := p.page(c)
@@ -82,14 +86,7 @@ func (p *settingsPages) setUnusedLifetime(c *gin.Context) error {
 			return page, err
 		}})
 	}
-	if err != nil {
-		return err
-	}
-	form, err := p.unusedKeys(ctx, accountID)
 	form.Saved = true
-	if err != nil {
-		return err
-	}
 	return p.reply(c, reply{notice: "The setting for unused keys was saved.", fragment: form, location: settingsPath})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -60,18 +61,11 @@ func (w *Workload) setTrust(ctx context.Context, tx db.Tx, key Key, rule workloa
 		return Key{}, err
 	}
 	if old.TrustPins != nil {
-		detail = joinLines(detail, "Pins: cleared")
+		detail = strings.TrimPrefix(detail+"\nPins: cleared", "\n")
 	}
 	return key, record.Add(ctx, tx, actor, record.Activity{
 		AccountID: key.AccountID, Action: record.ActionKeyTrusted, SubjectID: &key.ID, Label: key.Label, Detail: detail,
 	})
-}
-
-func joinLines(first, second string) string {
-	if first == "" {
-		return second
-	}
-	return first + "\n" + second
 }
 
 // PutKey is the input of [Workload.Put].
