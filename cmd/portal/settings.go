@@ -134,7 +134,7 @@ func table(s *settings) []setting {
 				"Without it: `http://` and the listen address, with `serve --demo` the name localhost.",
 		},
 		{
-			name: "PORTAL_SECRET", group: inProduction, parse: into(&s.secret, secretText),
+			name: "PORTAL_SECRET", group: inProduction, parse: into(&s.secret, secretText(generate)),
 			help: "At least 32 bytes, the same on every instance: the keys for cookies and tokens are derived from it. Required with PostgreSQL; " +
 				"with SQLite, the default is generated once in `portal.secret` beside the database. Generate it with `openssl rand -hex 32`.",
 		},
@@ -196,7 +196,7 @@ func table(s *settings) []setting {
 			help: "The portal's client secret at the provider.",
 		},
 		{
-			name: "PORTAL_OIDC_NAME", example: "Example Login", group: signIn, parse: into(&s.oidc.Name, productName),
+			name: "PORTAL_OIDC_NAME", example: "Example Login", group: signIn, parse: into(&s.oidc.Name, shortText("name", maxProductName)),
 			help: "The provider's name on the sign-in page. Without it: the issuer's host.",
 		},
 		{
@@ -219,7 +219,7 @@ func table(s *settings) []setting {
 			help: "API key of the LiveKit server.",
 		},
 		{
-			name: "PORTAL_LIVEKIT_API_SECRET", group: calls, parse: into(&s.liveKitOptions.APISecret, liveKitSecret),
+			name: "PORTAL_LIVEKIT_API_SECRET", group: calls, parse: into(&s.liveKitOptions.APISecret, secretText("LiveKit signs with it")),
 			help: "Secret of that key, at least 32 bytes.",
 		},
 		{
@@ -237,7 +237,7 @@ func table(s *settings) []setting {
 		},
 
 		{
-			name: "PORTAL_NAME", standard: "Voice Portal", group: look, parse: into(&s.name, productName),
+			name: "PORTAL_NAME", standard: "Voice Portal", group: look, parse: into(&s.name, shortText("name", maxProductName)),
 			help: "The product's name on every page.",
 		},
 		{
@@ -258,12 +258,12 @@ func table(s *settings) []setting {
 			help: `Help for users: a link on every page and in the email about a changed email, and the target of "Forgot password?" if no emails are configured. An ` + "`https:`, `http:` or `mailto:` URL.",
 		},
 		{
-			name: "PORTAL_NOTICE", example: "Maintenance on Sunday from 06:00 to 07:00 UTC", group: look, parse: into(&s.notice, notice),
+			name: "PORTAL_NOTICE", example: "Maintenance on Sunday from 06:00 to 07:00 UTC", group: look, parse: into(&s.notice, shortText("text", maxNotice)),
 			help: "A sentence above every page, such as for maintenance, of at most 200 characters.",
 		},
 
 		{
-			name: "PORTAL_SECRET_PREVIOUS", group: rarely, parse: into(&s.secretPrevious, secretText),
+			name: "PORTAL_SECRET_PREVIOUS", group: rarely, parse: into(&s.secretPrevious, secretText(generate)),
 			help: "A second secret during a rotation: it verifies and its public keys are published, but it never signs.",
 		},
 		{
@@ -360,7 +360,7 @@ func combine(s *settings, values map[string]string, found *problems) {
 			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL with a host name")
 	}
 	if values["PORTAL_SECRET"] == "" && s.database.isPostgres() {
-		found.add("PORTAL_SECRET", "required with PostgreSQL, with the same value on every instance; generate one with: openssl rand -hex 32")
+		found.add("PORTAL_SECRET", "required with PostgreSQL, with the same value on every instance; "+generate)
 	}
 	if s.secret != "" && s.secret == s.secretPrevious {
 		found.add("PORTAL_SECRET_PREVIOUS", "must not be the same as PORTAL_SECRET; set it to the previous secret or unset it")

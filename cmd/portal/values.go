@@ -253,25 +253,20 @@ func positive(value string) int {
 	return n
 }
 
-// maxProductName is the maximum length of the product's name in characters.
-const maxProductName = 40
+// The maximum lengths of the product's name and of the notice, in characters.
+const (
+	maxProductName = 40
+	maxNotice      = 200
+)
 
-// productName checks a short name.
-func productName(value string) (string, error) {
-	if length := utf8.RuneCountInString(value); length > maxProductName {
-		return "", fmt.Errorf("invalid name of %d characters; use at most %d", length, maxProductName)
+// shortText returns a function that checks the length of a text, which is a name or a sentence.
+func shortText(what string, most int) func(string) (string, error) {
+	return func(value string) (string, error) {
+		if length := utf8.RuneCountInString(value); length > most {
+			return "", fmt.Errorf("invalid %s of %d characters; use at most %d", what, length, most)
+		}
+		return value, nil
 	}
-	return value, nil
-}
-
-const maxNotice = 200
-
-// notice checks a sentence.
-func notice(value string) (string, error) {
-	if length := utf8.RuneCountInString(value); length > maxNotice {
-		return "", fmt.Errorf("invalid text of %d characters; use at most %d", length, maxNotice)
-	}
-	return value, nil
 }
 
 // link returns a function that checks a URL with one of the schemes. The error does not contain
@@ -304,20 +299,25 @@ func cutsPassword(u *url.URL) bool {
 	return strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
-// secretText checks the length of a secret.
-func secretText(value string) (string, error) {
-	if len(value) < secret.MinLength {
-		return "", fmt.Errorf("too short: %d bytes, and at least %d are needed; generate one with: openssl rand -hex 32", len(value), secret.MinLength)
+// secretText returns a function that checks the length of a secret. The advice ends the error.
+func secretText(advice string) func(string) (string, error) {
+	return func(value string) (string, error) {
+		if len(value) < secret.MinLength {
+			return "", fmt.Errorf("too short: %d bytes, and at least %d are needed; %s", len(value), secret.MinLength, advice)
+		}
+		return value, nil
 	}
-	return value, nil
 }
+
+// generate says how to get a secret.
+const generate = "generate one with: openssl rand -hex 32"
 
 // token checks a secret that clients send in a header.
 func token(value string) (string, error) {
 	if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", errors.New("must have only ASCII letters, digits and punctuation, because clients send it in a header; generate one with: openssl rand -hex 32")
+		return "", errors.New("must have only ASCII letters, digits and punctuation, because clients send it in a header; " + generate)
 	}
-	return secretText(value)
+	return secretText(generate)(value)
 }
 
 // databaseURL checks the URL of a database.
@@ -381,14 +381,6 @@ const maxLiveKitName = 128
 func liveKitName(value string) (string, error) {
 	if len(value) > maxLiveKitName || strings.ContainsFunc(value, unicode.IsSpace) {
 		return "", fmt.Errorf("invalid name; use at most %d bytes without spaces", maxLiveKitName)
-	}
-	return value, nil
-}
-
-// liveKitSecret checks the length of LiveKit's secret.
-func liveKitSecret(value string) (string, error) {
-	if len(value) < secret.MinLength {
-		return "", fmt.Errorf("too short: %d bytes, and at least %d are needed; LiveKit signs with it", len(value), secret.MinLength)
 	}
 	return value, nil
 }
