@@ -310,7 +310,7 @@ func (s *Store) startBackground(ctx context.Context) {
 		s.db.Logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
 	}
 	s.stopped.Go(func() {
-		s.shared.usage.Run(ctx, usageInterval, func(err error) { report(value.Failed("write usage", err)) })
+		repeat(ctx, usageInterval, s.shared.usage.FlushYielding, func(err error) { report(value.Failed("write usage", err)) })
 	})
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.Flush, report) })
 	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.Flush, report) })
@@ -332,13 +332,12 @@ func (s *Store) startBackground(ctx context.Context) {
 // repeat calls flush at intervals until ctx ends, and report with each error. A flush limits its
 // own time.
 func repeat(ctx context.Context, interval time.Duration, flush func(context.Context) error, report func(error)) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	tick := time.Tick(interval)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-tick:
 		}
 		if err := flush(ctx); err != nil && ctx.Err() == nil {
 			report(err)

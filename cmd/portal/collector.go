@@ -31,14 +31,13 @@ func tuneCollector(ctx context.Context) {
 	}
 	debug.SetGCPercent(heapGrowth)
 	go func() {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
+		tick := time.Tick(time.Second)
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ticker.C:
+			case <-tick:
 			}
 			metrics.Read(live)
 			debug.SetGCPercent(growthOf(live[0].Value.Uint64()))

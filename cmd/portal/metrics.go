@@ -61,8 +61,7 @@ type figures struct {
 
 // run reads the figures at intervals until ctx ends.
 func (f *figures) run(ctx context.Context, store *models.Store) {
-	ticker := time.NewTicker(figuresInterval)
-	defer ticker.Stop()
+	tick := time.Tick(figuresInterval)
 	for {
 		if found, err := store.Figures(ctx); err == nil {
 			f.latest.Store(&found)
@@ -72,7 +71,7 @@ func (f *figures) run(ctx context.Context, store *models.Store) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-tick:
 		}
 	}
 }

@@ -16,14 +16,13 @@ import (
 // RunRegularly runs rounds until ctx ends. Because the next round tries again, it logs only the
 // first of several failures in a row.
 func (c *Calls) RunRegularly(ctx context.Context) {
-	ticker := time.NewTicker(roundTick)
-	defer ticker.Stop()
+	tick := time.Tick(roundTick)
 	early, failing := false, false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-tick:
 		case <-c.wake:
 			early = true
 		}
@@ -91,8 +90,7 @@ func (c *Calls) keepEnding(ctx context.Context, round callRound, started time.Ti
 	var err error
 	go func() {
 		defer close(stopped)
-		ticker := time.NewTicker(roundTick)
-		defer ticker.Stop()
+		tick := time.Tick(roundTick)
 		for {
 			more, err = c.endOpen(ctx, round, round.Now.Add(time.Since(started)))
 			select {
@@ -100,7 +98,7 @@ func (c *Calls) keepEnding(ctx context.Context, round callRound, started time.Ti
 				return
 			case <-ctx.Done():
 				return
-			case <-ticker.C:
+			case <-tick:
 			}
 			err = c.renewLease(ctx, round, round.Now.Add(time.Since(started)))
 		}

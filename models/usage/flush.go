@@ -14,23 +14,9 @@ const (
 	maxPause = 50 * time.Millisecond
 )
 
-// Run flushes at intervals until ctx ends, and calls failed with each error. When ctx ends, a
-// running batch may finish.
-func (r *Recorder) Run(ctx context.Context, interval time.Duration, failed func(error)) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		err := r.flush(ctx, r.yield, false)
-		if err != nil && ctx.Err() == nil {
-			failed(err)
-		}
-	}
-}
+// FlushYielding writes the counts that were recorded before it began, and yields to others as
+// [New] says. When ctx ends, a running batch may finish.
+func (r *Recorder) FlushYielding(ctx context.Context) error { return r.flush(ctx, r.yield, false) }
 
 // Close writes all counts and closes the writer.
 func (r *Recorder) Close(ctx context.Context) error {
