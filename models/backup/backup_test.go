@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -307,15 +309,73 @@ func TestRestoreSeesARevocationThatItHasWaitedFor(t *testing.T) {
 		_, err := backup.Restore(context.WithoutCancel(t.Context()), url, file, backup.KeepUnrevokedKeys)
 		restored <- err
 	}()
-	modelstest.Eventually(t, "the restore waits", func() bool {
-		var waiting int
-		err := operator.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' "+
-			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&waiting)
-		return err == nil && waiting > 0
-	})
+	d.awaitRestore(t)
 	must(t, revocation.Commit())
 	must(t, <-restored)
 	d.answers(t, "revoked", secret, value.ErrKeyRevoked)
+}
+
+// awaitRestore returns when a restore waits for the lock of a table.
+func (d deployment) awaitRestore(t *testing.T) {
+	t.Helper()
+	db := modelstest.OpenDatabase(t, d.url)
+	modelstest.Eventually(t, "the restore waits", func() bool {
+		var waiting int
+		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' "+
+			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&waiting)
+		return err == nil && waiting > 0
+	})
+}
+
+// Neither a restore nor the reader of two tables that it locks in the other order fails.
+func TestARestoreAndAReaderDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"compared": false, "lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := deploy(t, modelstest.PostgresURL(t))
+			file := d.backUp(t)
+			if lost {
+				d.url = modelstest.PostgresURL(t) // without accounts
+			}
+			reader := modelstest.Value(modelstest.OpenDatabase(t, d.url).BeginTx(t.Context(), nil))(t)
+			modelstest.Value(reader.ExecContext(t.Context(), "SELECT 1 FROM applied_migrations"))(t)
+			restored := make(chan error, 1)
+			go func() {
+				_, err := backup.Restore(context.WithoutCancel(t.Context()), d.url, file, backup.RevokeAllKeys)
+				restored <- err
+			}()
+			d.awaitRestore(t)
+			modelstest.Value(reader.ExecContext(t.Context(), "SELECT 1 FROM accounts"))(t)
+			must(t, reader.Commit())
+			must(t, <-restored)
+		})
+	}
+}
+
+// A restore that gets no lock says who holds it, and changes nothing.
+func TestTheWaitOfARestoreIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]string{
+		"another restore": fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", database.MigrationLock),
+		"a reader":        "SELECT 1 FROM applied_migrations",
+		"a vacuum":        "LOCK TABLE api_keys IN SHARE UPDATE EXCLUSIVE MODE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := deploy(t, modelstest.PostgresURL(t))
+			file := d.backUp(t)
+			_, secret := d.generate(t, "after the backup")
+			holder := modelstest.Value(modelstest.OpenDatabase(t, d.url+"&application_name=holder").BeginTx(t.Context(), nil))(t)
+			t.Cleanup(func() { _ = holder.Rollback() })
+			modelstest.Value(holder.ExecContext(t.Context(), hold))(t)
+			err := backup.RestoreWithin(t.Context(), d.url, file, time.Second)
+			if err == nil || !regexp.MustCompile(`waited 1s for a lock, held by process \d+ \(application "holder", since .+\): .*stop the instances`).MatchString(err.Error()) {
+				t.Error(err)
+			}
+			d.answers(t, "after the backup", secret, nil)
+		})
+	}
 }
 
 // A key that is revoked in the current database stays revoked with each choice.

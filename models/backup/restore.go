@@ -71,7 +71,7 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 	if err != nil {
 		return restored, err
 	}
-	r := restoring{keys: keys, now: time.Now().UTC()}
+	r := restoring{keys: keys, now: time.Now().UTC(), wait: lockWait}
 	if r.compared, err = hasAccounts(ctx, databaseURL); err != nil {
 		return restored, err
 	}
@@ -93,11 +93,15 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 	return restored, err
 }
 
+// lockWait is the usual wait of a restore for locks.
+const lockWait = 10 * time.Second
+
 // restoring is a restore in progress.
 type restoring struct {
 	keys     RestoredKeys
 	compared bool // with the accounts of the current database
 	now      time.Time
+	wait     time.Duration // for the locks of other sessions of PostgreSQL
 }
 
 // updateSchema applies the pending migrations to the current database or to the file with the

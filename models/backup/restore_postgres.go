@@ -49,7 +49,7 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 		return 0, err
 	}
 	psql, err := postgresProgram(ctx, databaseURL, "psql",
-		"--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1")
+		"--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--set=SHOW_CONTEXT=never")
 	if err != nil {
 		return 0, err
 	}
@@ -134,9 +134,56 @@ func ownEntries(schema, owner string) (*regexp.Regexp, error) {
 		`FUNCTION SCHEMA FUNCTIONS\(.*\)|INDEX SCHEMA INDEXES|TRIGGER SCHEMA TABLES TRIGGERS) (?:OWNER|\S+)$`))
 }
 
-// beginPostgres returns the statements before the dump. They wait for running transactions and
-// block later ones, so that nobody can revoke a key between the comparison and the restored state.
-// They fail if an object that is not the portal's depends on its tables.
+// lockTables locks the portal's tables. It waits for running transactions and blocks later ones, so
+// that nobody can revoke a key between the comparison and the restored state. Because a statement
+// may need the tables in another order, each attempt lasts less than the 1s after which the server
+// ends a deadlock, and then releases all tables. The weaker locks before hinder no statement of the
+// portal. They are for autovacuum, which gives way only after 1s.
+const lockTables = `
+DO $lock$
+DECLARE
+	tables regclass[];
+	name regclass;
+	holder text;
+	pause float := 0.3;
+	deadline timestamptz := clock_timestamp() + 'WAIT';
+	attempt timestamptz;
+BEGIN
+	PERFORM set_config('lock_timeout', 'WAIT', true);
+	PERFORM pg_advisory_xact_lock(MIGRATION_LOCK);
+	tables := ARRAY(SELECT to_regclass(n) FROM unnest(ARRAY[NAMES]) AS n WHERE to_regclass(n) IS NOT NULL);
+	FOREACH name IN ARRAY tables LOOP
+		EXECUTE 'LOCK TABLE ' || name || ' IN SHARE UPDATE EXCLUSIVE MODE';
+	END LOOP;
+	LOOP
+		BEGIN
+			attempt := clock_timestamp() + '300ms';
+			FOREACH name IN ARRAY tables LOOP
+				PERFORM set_config('lock_timeout', greatest(1, extract(milliseconds FROM attempt - clock_timestamp())::int)::text, true);
+				EXECUTE 'LOCK TABLE ' || name || ' IN ACCESS EXCLUSIVE MODE';
+			END LOOP;
+			PERFORM set_config('lock_timeout', 'WAIT', true);
+			RETURN;
+		EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+			IF clock_timestamp() > deadline THEN
+				RAISE lock_not_available;
+			END IF;
+		END;
+		PERFORM pg_sleep(pause);
+		pause := least(2 * pause, 1);
+	END LOOP;
+EXCEPTION WHEN lock_not_available THEN
+	SELECT format('process %s (application "%s", since %s)', s.pid, s.application_name, date_trunc('second', s.xact_start)) INTO holder
+		FROM pg_locks AS l JOIN pg_stat_activity AS s ON s.pid = l.pid
+		WHERE l.granted AND s.datname = current_database() AND (l.relation = ANY (tables) OR l.locktype = 'advisory' AND l.objid = MIGRATION_LOCK)
+		ORDER BY l.locktype, s.xact_start LIMIT 1;
+	RAISE EXCEPTION 'the database cannot be replaced now: waited WAIT for a lock, held by %: let it end or stop the instances, then restore again',
+		COALESCE(holder, 'an unknown session');
+END $lock$;
+`
+
+// beginPostgres returns the statements before the dump. They fail if an object that is not the
+// portal's depends on its tables.
 func (r restoring) beginPostgres(schema string, create bool) (string, error) {
 	functions, err := createdNames("FUNCTION")
 	if err != nil {
@@ -150,27 +197,28 @@ func (r restoring) beginPostgres(schema string, create bool) (string, error) {
 	}
 	before += "SET LOCAL search_path = " + path + ";"
 	if r.compared {
-		// The portal's transactions lock these tables in the same order. What is read from
-		// the others must not change either.
-		locked := []string{"accounts", "users", "agents", "api_keys", "sessions", "activities", "calls", "call_totals", "erasures", "auth_epoch"}
-		for _, name := range names {
-			if !slices.Contains(locked, name) {
-				locked = append(locked, name)
-			}
+		before += r.readCurrent("")
+	}
+	// Most of the portal's transactions use these tables in this order. With another one, more
+	// attempts to lock them would fail.
+	first := []string{"accounts", "users", "agents", "api_keys", "sessions", "activities", "calls", "call_totals", "erasures", "auth_epoch"}
+	var locked []string
+	for _, name := range append(first, names...) {
+		if name = quoteText(path + "." + name); !slices.Contains(locked, name) {
+			locked = append(locked, name)
 		}
-		before += "LOCK TABLE " + strings.Join(locked, ", ") + " IN ACCESS EXCLUSIVE MODE;" + r.readCurrent("")
 	}
 	in := " " + path + "."
 	return fmt.Sprintf(`
 BEGIN;
-SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = 0;
 SET client_min_messages = warning;
-SELECT pg_advisory_xact_lock(%d);
+%s
 %s
 DROP TABLE IF EXISTS%s;
 DROP FUNCTION IF EXISTS%s;
-`, database.MigrationLock, before, in+strings.Join(names, ","+in), in+strings.Join(functions, ","+in)), nil
+`, strings.NewReplacer("WAIT", r.wait.String(), "MIGRATION_LOCK", strconv.Itoa(database.MigrationLock), "NAMES", strings.Join(locked, ", ")).Replace(lockTables),
+		before, in+strings.Join(names, ","+in), in+strings.Join(functions, ","+in)), nil
 }
 
 // raiseIf returns a statement that fails with a message if the condition holds.

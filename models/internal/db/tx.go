@@ -280,8 +280,9 @@ func (tx Tx) LockHash(ctx context.Context, hash []byte) error {
 }
 
 // LockAccountsTable reads the account, so that the transaction uses the table accounts before
-// others. A restore locks the tables in this order. A transaction that changes a key and then
-// records an activity, which refers to the account, would otherwise deadlock with it.
+// others. A restore locks the tables in this order. Otherwise, it and a transaction that changes a
+// key and then records an activity, which refers to the account, would wait for each other until
+// the restore releases its locks and tries again.
 func (tx Tx) LockAccountsTable(ctx context.Context, accountID uuid.UUID) error {
 	if !IsPostgres(tx) {
 		return nil
