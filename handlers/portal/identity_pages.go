@@ -111,10 +111,19 @@ func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
 			}
 		})
 	}
-	if err != nil {
-		return p.oidc.refuse(c, request, found, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if request.State == "" {
+		var session *people.Session
+		p.withDeadline(c, func() { session, _ = p.currentSession(c) })
+		if session != nil { // such as after going back
+			_ = c.Error(err) // for the log
+			c.Set(sessionContextKey, *session)
+			return p.redirectWith(c, homePath, "You’re signed in already. This sign-in was completed before or has expired.")
+		}
+	}
+	return p.oidc.refuse(c, request, found, err)
 }
 
 // signInWithIdentity signs in the user of an identity, and ends the browser's session, if there is

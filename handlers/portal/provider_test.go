@@ -192,11 +192,13 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 
 		// The attacker stops before the callback and gives its address to the victim.
 		callback := handlerstest.NewPerson(t).SignIn(attacker.toProvider("/"), attacker.email)
-		refused := victim.get(callback).is(http.StatusBadRequest)
+		stranger := s.visitor(t)
+		refused := stranger.get(callback).is(http.StatusBadRequest)
 		refused.one("alert", "started in another browser")
 		refused.headed("Referrer-Policy", "strict-origin")
-		victim.toProvider("/") // an attempt of the victim's own does not match either
-		victim.get(callback).is(http.StatusBadRequest)
+		stranger.toProvider("/") // an attempt of the stranger's own does not match either
+		stranger.get(callback).is(http.StatusBadRequest)
+		victim.get(callback).redirects("/api-keys")
 		victim.get("/account").is(http.StatusOK).says(victim.email)
 
 		// The attacker cannot connect an identity to the victim, or complete a sign-in
@@ -209,7 +211,7 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 			}
 		}
 		mixed.get(connecting).is(http.StatusBadRequest)
-		attacker.get(callback).redirects("/")
+		attacker.copied().get(callback).redirects("/")
 		attacker.get(callback).is(http.StatusBadRequest)
 		forger := s.visitor(t)
 		forger.Jar.SetCookies(s.base, []*http.Cookie{{Name: "oidc", Value: "forged", Path: "/"}})
@@ -229,8 +231,11 @@ func TestTabsSignInAtTheProviderSideBySide(t *testing.T) {
 
 		first, second := begin("/agents"), begin("/activity")
 		browser.get(first).redirects("/agents")
-		browser.get(first).is(http.StatusBadRequest)
+		browser.get(first).redirects("/api-keys") // such as by the button to go back
+		browser.get("/api-keys").one("status", "You’re signed in already")
 		browser.get(second).redirects("/activity")
+		browser.post("/logout", nil)
+		browser.get(first).is(http.StatusBadRequest)
 
 		var callbacks []string
 		for range 6 {
@@ -247,6 +252,7 @@ func TestTabsSignInAtTheProviderSideBySide(t *testing.T) {
 		clock.Advance(6 * time.Minute)
 		begin("/agents")
 		clock.Advance(5 * time.Minute)
+		browser.post("/logout", nil)
 		browser.get(first).is(http.StatusBadRequest).one("alert", "expired")
 	})
 }
