@@ -214,11 +214,16 @@ func TestCountsBeforeAFlushAreBounded(t *testing.T) {
 		r.Count(account, id(keys), backend, noon, 1, 0)
 	}
 	r.Count(account, first, backend, noon, 1, 0)
-	for range usage.MaxPending + 9 {
+	for range usage.AccountKeys - 1 {
+		count(account)
+	}
+	r.Pretend(usage.MaxPending - usage.AccountKeys - 5)
+	for range 14 {
 		count(account)
 	}
 	r.Count(account, first, backend, noon, 1, 0)
-	if stats := r.Stats(); stats.Pending != usage.MaxPending || stats.Dropped != 10 {
+	const kept = usage.AccountKeys + 5
+	if stats := r.Stats(); stats.Pending != kept || stats.Dropped != 9 {
 		t.Errorf("%+v", stats)
 	}
 	var requests int64
@@ -230,13 +235,14 @@ func TestCountsBeforeAFlushAreBounded(t *testing.T) {
 		count(id(i))
 		count(uuid.Max)
 	}
-	if stats := r.Stats(); stats.Pending != usage.MaxPending+300 || stats.Dropped != 110 {
+	if stats := r.Stats(); stats.Pending != kept+300 || stats.Dropped != 109 {
 		t.Errorf("after requests of other accounts: %+v", stats)
 	}
-	for i := range usage.Reserve {
-		count(id(i))
+	r.Pretend(usage.Reserve - 305)
+	for i := range 10 {
+		count(id(1000 + i))
 	}
-	if stats := r.Stats(); stats.Pending != usage.MaxPending+usage.Reserve {
+	if stats := r.Stats(); stats.Pending != kept+305 || stats.Dropped != 114 {
 		t.Errorf("with very many accounts: %+v", stats)
 	}
 }
