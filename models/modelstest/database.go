@@ -33,7 +33,8 @@ func OpenDatabase(t testing.TB, url string) *bun.DB {
 		}
 		db = bun.NewDB(pool, sqlitedialect.New())
 	} else {
-		pool, err := sql.Open("pgx", url+"&default_query_exec_mode=simple_protocol")
+		// Compiling the plan of one statement would take longer than most tests.
+		pool, err := sql.Open("pgx", url+"&default_query_exec_mode=simple_protocol&jit=off")
 		if err != nil {
 			t.Fatal(err)
 		}
