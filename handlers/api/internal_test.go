@@ -20,6 +20,16 @@ import (
 	"portal/models/widget"
 )
 
+// FewerEvents divides the events that the calls of a key and of an account may have at once, so that
+// tests of these limits send fewer.
+const FewerEvents = 10
+
+// LimitEvents applies [FewerEvents]. TestMain calls it.
+func LimitEvents() {
+	eventsOfKey.Burst /= FewerEvents
+	eventsOfAccount.Burst /= FewerEvents
+}
+
 // tokenBody is the body of a token response.
 type tokenBody struct {
 	AccessToken string `json:"access_token"`

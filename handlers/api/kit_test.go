@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers"
+	"portal/handlers/api"
 	"portal/handlers/handlerstest"
 	"portal/handlers/middleware"
 	"portal/models"
@@ -29,7 +30,10 @@ const (
 	tokenTTL = handlerstest.TokenTTL
 )
 
-func TestMain(m *testing.M) { modelstest.Main(m) }
+func TestMain(m *testing.M) {
+	api.LimitEvents()
+	modelstest.Main(m)
+}
 
 // service is an instance of the whole portal on a real database and a real port.
 type service struct {
