@@ -62,8 +62,8 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 		name, path, config string
 		launch             func(*gateway, string, map[string]string)
 	}{
-		{"nginx", "/login", readFile(t, "operations/nginx.conf"), (*gateway).startNginx},
-		{"HAProxy", "/docs", readFile(t, "operations/haproxy.cfg"), (*gateway).startHAProxy},
+		{"nginx", "/robots.txt", readFile(t, "operations/nginx.conf"), (*gateway).startNginx},
+		{"HAProxy", "/.well-known/jwks.json", readFile(t, "operations/haproxy.cfg"), (*gateway).startHAProxy},
 		{"Caddy", "/openapi.json", readCompose(t, composeSecrets).Configs["proxy"].Content, (*gateway).startCompose},
 	} {
 		g := &gateway{Visitor: tlsVisitor(t), t: t, portal: instances[0]}
