@@ -173,10 +173,12 @@ func (c Claims) checkTimes(now time.Time) string {
 	case !expires.After(issued):
 		return "exp is not after iat"
 	}
-	if _, present := c.values["nbf"]; present {
-		if from, ok := c.time("nbf"); !ok || from.After(now.Add(leeway)) {
-			return "nbf is in the future"
-		}
+	from, hasStart := c.time("nbf")
+	switch {
+	case hasStart && from.After(now.Add(leeway)):
+		return "nbf is in the future"
+	case !hasStart && c.values["nbf"] != nil && c.values["nbf"] != json.Number("0"):
+		return "nbf is not a time"
 	}
 	return ""
 }
