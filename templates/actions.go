@@ -148,7 +148,6 @@ var ActionGroups = []ActionGroup{
 	}},
 }
 
-// actionTexts has the texts by action.
 var actionTexts = func() map[record.Action]ActionText {
 	texts := map[record.Action]ActionText{}
 	for _, group := range ActionGroups {

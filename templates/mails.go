@@ -100,7 +100,6 @@ type Mails struct {
 	layout *html.Template
 }
 
-// mailLayout is the data of the layout.
 type mailLayout struct {
 	Product, BaseURL, Subject, Link, Action, HomeURL string
 

@@ -165,7 +165,6 @@ func clone(base parser) (*template.Template, error) {
 // definition matches the start of a fragment.
 var definition = regexp.MustCompile(`\{\{define "([^"]+)"`)
 
-// addFragments adds the fragments of a file.
 func (t *Templates) addFragments(name string, set parser) error {
 	text, err := files.ReadFile(name)
 	if err != nil {

@@ -49,14 +49,12 @@ func WorkloadSnippets(provider workload.Provider, keyID, audience, tokenURL stri
 	return snippets
 }
 
-// exchangeCommand exchanges the token in $TOKEN.
 const exchangeCommand = `curl -sS --fail-with-body TOKEN_URL \
   --data-urlencode grant_type=urn:ietf:params:oauth:grant-type:token-exchange \
   --data-urlencode subject_token_type=urn:ietf:params:oauth:token-type:jwt \
   --data-urlencode client_id=KEY_ID \
   --data-urlencode "subject_token=$TOKEN"`
 
-// workloadFile is an example of one language.
 type workloadFile struct{ name, language, text string }
 
 // workloadExamples has no facts that the forms have.

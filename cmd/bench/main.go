@@ -16,7 +16,6 @@ import (
 	"time"
 )
 
-// bench is one run.
 type bench struct {
 	rounds   int           // of each load
 	duration time.Duration // of each load in each round, without the warm-up

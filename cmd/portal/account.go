@@ -186,7 +186,6 @@ func finishErasures(ctx context.Context, store *models.Store) error {
 	return err
 }
 
-// accountFlag names an account.
 type accountFlag struct {
 	Account string `required:"" placeholder:"EMAIL" help:"Email of a user of the account, or the account's id."`
 }

@@ -51,7 +51,6 @@ func (c agentListCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// agentFlags name an agent.
 type agentFlags struct {
 	accountFlag
 

@@ -109,7 +109,6 @@ func (l boundedListener) Accept() (net.Conn, error) {
 	return &connection{Conn: conn, bounds: l.bounds, address: networkOf(conn.RemoteAddr())}, nil
 }
 
-// incomingBody is the body of a request.
 type incomingBody struct {
 	io.ReadCloser
 	connection *connection

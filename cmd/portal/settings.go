@@ -35,7 +35,6 @@ type setting struct {
 	parse func(value string) error
 }
 
-// markdownLink matches a link in Markdown.
 var markdownLink = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 
 // text returns the help as plain text, with the default value.

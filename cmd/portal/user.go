@@ -81,7 +81,6 @@ func (c userSwitchCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// userFlag names a user.
 type userFlag struct {
 	Email string `required:"" placeholder:"EMAIL" help:"The user's email."`
 }

@@ -320,7 +320,6 @@ func token(value string) (string, error) {
 	return secretText(generate)(value)
 }
 
-// databaseURL checks the URL of a database.
 func databaseURL(value string) (databaseConfig, error) {
 	if err := database.CheckURL(value); err != nil {
 		return databaseConfig{}, err

@@ -7,7 +7,6 @@ const version = "1.0.0"
 
 type versionCommand struct{}
 
-// Run prints the version.
 func (versionCommand) Run(t terminal) error {
 	_, err := fmt.Fprintln(t.out, version)
 	return err

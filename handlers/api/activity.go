@@ -11,7 +11,6 @@ import (
 	"portal/models/record"
 )
 
-// operatorActivity is an activity in the operator API.
 type operatorActivity struct {
 	record.ActivityElement
 

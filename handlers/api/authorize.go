@@ -32,7 +32,6 @@ func withoutBody(c *gin.Context) {
 	}
 }
 
-// authorizationBody is the response of /api/authorize.
 type authorizationBody struct {
 	AccountID uuid.UUID  `json:"accountId"`
 	KeyID     uuid.UUID  `json:"keyId"`
@@ -87,7 +86,6 @@ const howToSendToken = "Send it as Authorization: Bearer <token>, or in the URL 
 
 var errNoToken error = problem.Unauthorized(problem.ReasonTokenMissing, "The request has no widget token. "+howToSendToken)
 
-// widgetAuthorizationBody is the response of /widget/authorize.
 type widgetAuthorizationBody struct {
 	AccountID uuid.UUID `json:"accountId"`
 	AgentID   uuid.UUID `json:"agentId"`

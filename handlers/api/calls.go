@@ -14,7 +14,6 @@ import (
 	"portal/models/record"
 )
 
-// operatorCall is a call in the operator API.
 type operatorCall struct {
 	calls.CallElement
 

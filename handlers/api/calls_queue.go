@@ -94,7 +94,6 @@ func (q *eventQueue) add(accountID uuid.UUID, event *waitingEvent) bool {
 	return true
 }
 
-// next removes a batch from the queue.
 func (q *eventQueue) next() (batch []*waitingEvent) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -128,7 +128,6 @@ func errKeysMissing(retryAfter time.Duration, cause error) exchangeError {
 	}
 }
 
-// exchangeErrorOf returns the response to an error.
 func exchangeErrorOf(err error) exchangeError {
 	if e, ok := errors.AsType[exchangeError](err); ok {
 		return e
@@ -301,7 +300,6 @@ func (e *exchanges) presented(c *gin.Context, key keys.Key, claims workload.Clai
 	return presented
 }
 
-// readExchange returns the key and the token of a request.
 func readExchange(c *gin.Context) (keyID uuid.UUID, token *workload.Token, err error) {
 	form, err := readExchangeForm(c)
 	if err != nil {

@@ -87,7 +87,6 @@ func NewKey(key keys.Key, now time.Time) Key {
 	}
 }
 
-// ownKey is the response of /api/key.
 type ownKey struct {
 	ID        uuid.UUID `json:"id"`
 	Label     string    `json:"label"`
@@ -108,7 +107,6 @@ type usedBody struct {
 	MinutesThisMonth int64 `json:"minutesThisMonth"`
 }
 
-// showKey returns the key of the caller.
 func (cs *customers) showKey(c *gin.Context, caller keys.Principal) error {
 	var used calls.Used
 	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (key keys.Key, err error) {

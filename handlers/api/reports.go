@@ -35,7 +35,6 @@ const (
 // reportRate is the limit of an account's reports, whatever the number of its keys.
 var reportRate = middleware.RateLimit{PerSecond: 10, Burst: 100}
 
-// report adapts a handler of a report.
 func (cs *customers) report(h keyedHandler) keyedHandler {
 	return func(c *gin.Context, caller keys.Principal) error {
 		if err := cs.ofReports.limit(c, caller.AccountID); err != nil {

@@ -205,7 +205,6 @@ type dialog struct {
 	name string
 }
 
-// end ends a connection.
 func end(client dialog) {
 	if client.UpdateDeadline(endTimeout) != nil || client.Quit() != nil {
 		_ = client.Close()

@@ -81,7 +81,6 @@ func (v callView) address(path string, before calls.CallPlace) string {
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 }
 
-// list shows a page of calls.
 func (p *callPages) list(c *gin.Context) error {
 	page, err := p.page(c, uuid.Nil)
 	if err != nil {
@@ -188,7 +187,6 @@ func (p *callPages) rows(c *gin.Context, confirming uuid.UUID) (page templates.C
 	return page, err
 }
 
-// newEnd asks whether to end a call.
 func (p *callPages) newEnd(c *gin.Context) error {
 	page, err := p.page(c, idOf(c))
 	if err != nil {
@@ -197,7 +195,6 @@ func (p *callPages) newEnd(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// createEnd ends a call.
 func (p *callPages) createEnd(c *gin.Context) error {
 	if _, err := p.calls.End(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), actorOf(c)); err != nil {
 		return err

@@ -81,7 +81,6 @@ func (p *peoplePages) refuseInvitation(c *gin.Context, form templates.Invitation
 	return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: p.fragment(c, page, form), page: present(page)})
 }
 
-// cancelInvitation cancels a pending invitation.
 func (p *peoplePages) cancelInvitation(c *gin.Context) error {
 	invitation, err := p.invitations.Cancel(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), actorOf(c))
 	if err != nil {

@@ -118,7 +118,6 @@ func (p *keyPages) listOf(c *gin.Context, read keys.KeyList, hasAgent func() (bo
 	return list, nil
 }
 
-// read reads what the list of keys shows.
 func (p *keyPages) read(c *gin.Context) (keys.KeyList, error) {
 	return p.keyUsage.OfList(c.Request.Context(), sessionFrom(c).AccountID, chartDays, p.leakedSince(c), noticedLeaks+1)
 }

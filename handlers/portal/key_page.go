@@ -96,7 +96,6 @@ func (p *keyPages) addReach(c *gin.Context, page *templates.KeyPage) error {
 	return err
 }
 
-// sourceColumns are the columns of the sources of a key.
 var sourceColumns = []tableColumn[keys.KeySource]{
 	{"address", "Address", func(source keys.KeySource) string { return source.Address }, false},
 	{"client", "Client", func(source keys.KeySource) string { return source.Client }, false},

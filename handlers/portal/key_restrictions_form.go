@@ -88,7 +88,6 @@ var keyLimits = []struct {
 	{"minutesPerMonth", "month", "Minutes a month", func(l *value.Limits) *int64 { return &l.MinutesPerMonth }},
 }
 
-// limitFields returns the fields with the limits of a key.
 func limitFields(limits value.Limits) (fields []templates.KeyLimit) {
 	for _, limit := range keyLimits {
 		value := ""

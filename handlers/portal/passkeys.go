@@ -21,7 +21,6 @@ import (
 // credentialField is the name of the field with the browser's answer, as JSON.
 const credentialField = "credential"
 
-// relyingParty is the portal as the relying party of passkeys.
 type relyingParty struct {
 	*webauthn.WebAuthn
 

@@ -153,5 +153,4 @@ func (p *oidcClient) explain(err error) (status int, message string) {
 	return 0, ""
 }
 
-// joinPath returns the path that accepts an invitation with the provider.
 func (p *oidcClient) joinPath(token string) string { return invitationPath + "/" + token + "/oidc" }

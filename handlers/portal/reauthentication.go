@@ -13,7 +13,6 @@ import (
 	"portal/templates"
 )
 
-// passwordField is the name of the field with the current password.
 const passwordField = "current_password"
 
 // requireFreshSignIn is for forms that change how people sign in. If the user signed in or entered

@@ -232,7 +232,6 @@ func (p *Portal) registerWebhooks(owners routes) {
 	}
 }
 
-// routes is a group of routes.
 type routes struct {
 	*site
 	gin.IRouter

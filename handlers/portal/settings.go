@@ -37,7 +37,6 @@ func (p *settingsPages) show(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page.TwoStep, page: present(page)})
 }
 
-// rename renames the account.
 func (p *settingsPages) rename(c *gin.Context) error {
 	form := templates.AccountNameForm{Name: c.PostForm("name")}
 	err := p.accounts.Rename(c.Request.Context(), sessionFrom(c).AccountID, form.Name, actorOf(c))

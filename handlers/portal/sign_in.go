@@ -28,7 +28,6 @@ type signInPages struct {
 	oidc        *oidcClient   // nil: none
 }
 
-// show shows the sign-in page.
 func (p *signInPages) show(c *gin.Context) error {
 	next := p.destination(c.Query("next"))
 	session, err := p.currentSession(c)

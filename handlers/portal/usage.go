@@ -104,7 +104,6 @@ func (v usageView) chosen(key uuid.UUID) templates.UsageChoice {
 // columnRequests sorts a table of usage if the address names no column.
 const columnRequests = "requests"
 
-// usageColumns are the columns of the table of keys.
 var usageColumns = []tableColumn[keys.KeyUsage]{
 	{"label", "Key", labelRank, false},
 	{columnRequests, "Requests", func(usage keys.KeyUsage) string {

@@ -194,7 +194,6 @@ func (p *webhookPages) test(c *gin.Context, accountID, id uuid.UUID) error {
 	return p.webhooks.Test(c.Request.Context(), accountID, id)
 }
 
-// resend sends a delivery again.
 func (p *webhookPages) resend(c *gin.Context, accountID, id uuid.UUID) error {
 	eventID, ok := parseID(c.PostForm("event_id"))
 	if !ok {
@@ -221,7 +220,6 @@ func (p *webhookPages) setEvents(c *gin.Context) error {
 	return p.redirectWith(c, webhooksPath+"/"+c.Param("id"), "The events were saved.")
 }
 
-// remove deletes an endpoint.
 func (p *webhookPages) remove(c *gin.Context) error {
 	if err := p.webhooks.Remove(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), actorOf(c)); err != nil {
 		return err

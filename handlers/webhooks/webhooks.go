@@ -213,7 +213,6 @@ func (s *Sender) count(d webhooks.Delivery, change int) {
 	}
 }
 
-// send makes one attempt.
 func (s *Sender) send(ctx context.Context, content webhooks.DeliveryContent) webhooks.DeliveryResult {
 	switch {
 	case content.Body == nil:

@@ -87,7 +87,6 @@ func (m *memory) key(ref KeyRef) (Key, bool) {
 	return key, found
 }
 
-// addKey adds an active key.
 func (m *memory) addKey(ref KeyRef, key Key) {
 	g := grant{keyID: key.ID, accountID: key.AccountID, restricted: key.Restrictions != nil}
 	if g.restricted {

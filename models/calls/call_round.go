@@ -51,7 +51,6 @@ const (
 	maxListedOfAccount = 5000
 )
 
-// callRound is the row of the rounds.
 type callRound struct {
 	bun.BaseModel `bun:"table:call_rounds,alias:r"`
 

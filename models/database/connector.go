@@ -14,7 +14,6 @@ import (
 // spareTime is how long a connection without a caller is kept open for the next caller.
 const spareTime = 10 * time.Second
 
-// dial makes a connection.
 type dial func(context.Context) (driver.Conn, error)
 
 // connector makes the connections of a pool. An attempt to connect has its own deadline, which is

@@ -64,7 +64,6 @@ func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 	return k.findWhere(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.key_hash = ?", hash[:]) })
 }
 
-// keyFilter selects keys.
 type keyFilter func(*bun.SelectQuery) *bun.SelectQuery
 
 func whereID(accountID, id uuid.UUID) keyFilter {

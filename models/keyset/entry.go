@@ -35,7 +35,6 @@ var members = map[string]map[string]int{
 	"OKP Ed25519": {"x": 0},
 }
 
-// entry is an entry of a JWKS.
 type entry map[string]any
 
 func readEntry(text []byte) (e entry, err error) {

@@ -109,7 +109,6 @@ type skips struct {
 	more  int
 }
 
-// add skips the entry with this index and id.
 func (s *skips) add(index int, id string, reason error) {
 	if len(s.named) == maxSkipped {
 		s.more++

@@ -93,7 +93,6 @@ type User struct {
 	Name string `json:"name,omitempty"`
 }
 
-// claims are the claims of a LiveKit token.
 type claims struct {
 	jwt.RegisteredClaims
 

@@ -43,7 +43,6 @@ type Visitor struct {
 // webhookLeeway is how much the clock of the LiveKit server may differ from ours.
 const webhookLeeway = time.Minute
 
-// webhookClaims are the claims of the token of a webhook.
 type webhookClaims struct {
 	jwt.RegisteredClaims
 

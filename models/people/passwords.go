@@ -166,12 +166,10 @@ func (p *passwords) upgrade(ctx context.Context, turn *password.Turn, user User,
 	return user, nil
 }
 
-// has reports whether the user can sign in with a password.
 func (p *passwords) has(user User) bool {
 	return !p.off && !strings.HasSuffix(user.PasswordHash, password.AbsentEnd)
 }
 
-// wait waits for a turn to hash passwords.
 func (p *passwords) wait(ctx context.Context, place password.Place) (*password.Turn, error) {
 	ctx, cancel := context.WithTimeout(ctx, hashQueueTimeout)
 	defer cancel()
@@ -182,7 +180,6 @@ func (p *passwords) wait(ctx context.Context, place password.Place) (*password.T
 	return turn, value.Failed("wait in the queue for password hashing", err)
 }
 
-// hash returns the hash of a new password.
 func (p *passwords) hash(ctx context.Context, place password.Place, password string) (string, error) {
 	turn, err := p.wait(ctx, place)
 	if err != nil {

@@ -108,7 +108,6 @@ func (c sourceCounts) FirstUse() time.Time { return time.UnixMicro(c.first).UTC(
 // LastUse is like FirstUse.
 func (c sourceCounts) LastUse() time.Time { return time.UnixMicro(c.last).UTC() }
 
-// sourceCounts are the requests of one source.
 type sourceCounts struct {
 	id          uint32 // of the source in the bucket
 	Requests    int64

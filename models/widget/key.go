@@ -34,7 +34,6 @@ func (a Algorithm) method() jwt.SigningMethod {
 	return jwt.SigningMethodEdDSA
 }
 
-// keyPair is a key pair of tokens.
 type keyPair struct {
 	jwk    jose.JSONWebKey   // public
 	method jwt.SigningMethod // the only one for this key

@@ -313,7 +313,6 @@ func join(line, part string) string {
 	return line + part
 }
 
-// text returns the text in an element.
 func text(element *html.Node) string {
 	var text strings.Builder
 	for node := range element.Descendants() {

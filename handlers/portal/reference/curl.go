@@ -46,7 +46,6 @@ func shellQuoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// formText returns fields as the body of a form.
 func formText(fields map[string]string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

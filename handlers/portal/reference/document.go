@@ -33,7 +33,6 @@ type pathItem struct {
 	Parameters                    []parameter
 }
 
-// operations returns the operations by method.
 func (p pathItem) operations() []methodOperation {
 	all := []methodOperation{
 		{http.MethodGet, p.Get},
