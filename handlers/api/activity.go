@@ -48,7 +48,7 @@ func (cs *customers) listActivity(c *gin.Context, caller keys.Principal) error {
 // listActivity returns a page of the activity of all accounts, or of one.
 func (o *operators) listActivity(c *gin.Context) error {
 	params := &reportQuery{raw: c.Request.URL.RawQuery}
-	activities, next, err := readActivity(o.site, o.activity, c, params, params.id("accountId"), 0)
+	activities, next, err := readActivity(o.site, o.store.Activity, c, params, params.id("accountId"), 0)
 	if err != nil {
 		return err
 	}

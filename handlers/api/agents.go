@@ -55,7 +55,7 @@ func sendAgents(c *gin.Context, agents value.List[agents.Agent], err error) erro
 
 // listAgents returns a page of an account's agents, by name.
 func (o *operators) listAgents(c *gin.Context) error {
-	agents, err := listOf(o, c, o.agents.List)
+	agents, err := listOf(o, c, o.store.Agents.List)
 	return sendAgents(c, agents, err)
 }
 
@@ -71,7 +71,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 	}
 	var created bool
 	agent, err := query(o.site, c, 0, func(ctx context.Context) (agent agents.Agent, err error) {
-		agent, created, err = o.agents.Put(ctx, account, id, name, paused, record.Operator())
+		agent, created, err = o.store.Agents.Put(ctx, account, id, name, paused, record.Operator())
 		return agent, err
 	})
 	return send(c, putStatus(created), NewAgent(agent), err)
@@ -80,7 +80,7 @@ func (o *operators) putAgent(c *gin.Context) error {
 // removeAgent removes an agent, if it exists.
 func (o *operators) removeAgent(c *gin.Context) error {
 	return o.remove(c, "agent", value.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		_, err := o.agents.Remove(ctx, account, id, record.Operator())
+		_, err := o.store.Agents.Remove(ctx, account, id, record.Operator())
 		return err
 	})
 }

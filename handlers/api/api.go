@@ -61,10 +61,7 @@ func New(d deps.Deps, signInLink func(token, page string) string) *Endpoints {
 			signing:   make(chan struct{}, runtime.GOMAXPROCS(0)),
 		},
 		operators: operators{
-			site: s, accounts: store.Accounts, people: store.People, signIns: store.SignIn, credentials: store.Credentials,
-			erasures: store.Erasures, agents: store.Agents, keys: store.Keys, workload: store.Workload, usage: store.Usage,
-			calls: store.Calls, activity: store.Activity,
-			baseURL: d.BaseURL, token: newSharedToken(d.OperatorToken, d.OperatorTokenPrevious), signInLink: signInLink,
+			site: s, store: store, baseURL: d.BaseURL, token: newSharedToken(d.OperatorToken, d.OperatorTokenPrevious), signInLink: signInLink,
 		},
 		leaks:     newLeakReports(d),
 		documents: newDocuments(d),

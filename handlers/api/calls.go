@@ -47,7 +47,7 @@ func readCalls(s *site, service *calls.Calls, c *gin.Context, params *reportQuer
 // listCalls returns a page of the calls of all accounts, or of one.
 func (o *operators) listCalls(c *gin.Context) error {
 	query := &reportQuery{raw: c.Request.URL.RawQuery}
-	list, next, err := readCalls(o.site, o.calls, c, query, calls.CallPage{AccountID: query.id("accountId")}, 0)
+	list, next, err := readCalls(o.site, o.store.Calls, c, query, calls.CallPage{AccountID: query.id("accountId")}, 0)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (o *operators) endCall(c *gin.Context) error {
 		return err
 	}
 	_, err = query(o.site, c, 0, func(ctx context.Context) (calls.Call, error) {
-		return o.calls.End(ctx, uuid.Nil, id, record.Operator())
+		return o.store.Calls.End(ctx, uuid.Nil, id, record.Operator())
 	})
 	if err == nil {
 		c.Status(http.StatusNoContent)

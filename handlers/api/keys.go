@@ -142,7 +142,7 @@ type keysBody struct {
 // listKeys returns a page of an account's keys, revoked ones too.
 func (o *operators) listKeys(c *gin.Context) error {
 	body := func(key keys.Key) Key { return NewKey(key, o.now()) }
-	keys, err := listOf(o, c, o.keys.All)
+	keys, err := listOf(o, c, o.store.Keys.All)
 	return send(c, http.StatusOK, keysBody{bodiesOf(keys.Items, body), keys.Next}, err)
 }
 
@@ -159,7 +159,7 @@ func (o *operators) putKey(c *gin.Context) error {
 	}
 	var created bool
 	key, err := query(o.site, c, 0, func(ctx context.Context) (key keys.Key, err error) {
-		key, created, err = o.workload.Put(ctx, account, id, put, record.Operator())
+		key, created, err = o.store.Workload.Put(ctx, account, id, put, record.Operator())
 		return key, err
 	})
 	if err != nil {
@@ -293,14 +293,14 @@ func (o *operators) revokeKey(c *gin.Context) error {
 	}
 	key, err := query(o.site, c, 0, func(ctx context.Context) (key keys.Key, err error) {
 		if body.has("key") {
-			key, err = o.keys.FindBySecret(ctx, secret)
+			key, err = o.store.Keys.FindBySecret(ctx, secret)
 		} else {
-			key, err = o.keys.FindAsOperator(ctx, id)
+			key, err = o.store.Keys.FindAsOperator(ctx, id)
 		}
 		if err != nil {
 			return key, err
 		}
-		return o.keys.Revoke(ctx, key.AccountID, key.ID, reason, record.Operator())
+		return o.store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, record.Operator())
 	})
 	endedAt := key.RevokedAt
 	if errors.Is(err, value.ErrKeyAlreadyRevoked) {

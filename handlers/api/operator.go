@@ -11,12 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
-	"portal/models/agents"
-	"portal/models/calls"
-	"portal/models/erasure"
-	"portal/models/keys"
+	"portal/models"
 	"portal/models/people"
-	"portal/models/record"
 	"portal/models/value"
 )
 
@@ -30,18 +26,7 @@ const (
 type operators struct {
 	*site
 
-	accounts    *people.Accounts
-	people      *people.People
-	signIns     *people.SignIn
-	credentials *people.Credentials
-	erasures    *erasure.Erasures
-	agents      *agents.Agents
-	keys        *keys.Keys
-	workload    *keys.Workload
-	usage       *keys.Usage
-	calls       *calls.Calls
-	activity    *record.ActivityLog
-
+	store      *models.Store
 	baseURL    *url.URL
 	token      sharedToken // nil: the operator API is off
 	signInLink func(token, page string) string
@@ -129,7 +114,7 @@ func listOf[T any](
 		return value.List[T]{}, err
 	}
 	return query(o.site, c, 0, func(ctx context.Context) (found value.List[T], err error) {
-		if _, err := o.accounts.Find(ctx, id); err != nil {
+		if _, err := o.store.Accounts.Find(ctx, id); err != nil {
 			return found, err
 		}
 		return list(ctx, id, page)
@@ -144,7 +129,7 @@ func (o *operators) remove(c *gin.Context, name string, gone error, f func(ctx c
 		return err
 	}
 	_, err = query(o.site, c, 0, func(ctx context.Context) (found people.Account, err error) {
-		if found, err = o.accounts.Find(ctx, account); err != nil {
+		if found, err = o.store.Accounts.Find(ctx, account); err != nil {
 			return found, err
 		}
 		return found, f(ctx, account, id)

@@ -39,7 +39,7 @@ func (o *operators) listAccounts(c *gin.Context) error {
 		return err
 	}
 	accounts, err := query(o.site, c, 0, func(ctx context.Context) (value.List[people.Account], error) {
-		return o.accounts.List(ctx, page)
+		return o.store.Accounts.List(ctx, page)
 	})
 	return send(c, http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next}, err)
 }
@@ -50,7 +50,7 @@ func (o *operators) showAccount(c *gin.Context) error {
 		return err
 	}
 	account, err := query(o.site, c, 0, func(ctx context.Context) (people.Account, error) {
-		return o.accounts.Find(ctx, id)
+		return o.store.Accounts.Find(ctx, id)
 	})
 	return send(c, http.StatusOK, NewAccount(account), err)
 }
@@ -67,7 +67,7 @@ func (o *operators) putAccount(c *gin.Context) error {
 	}
 	var created bool
 	account, err := query(o.site, c, 0, func(ctx context.Context) (account people.Account, err error) {
-		account, created, err = o.accounts.Put(ctx, id, name, disabled, limits, record.Operator())
+		account, created, err = o.store.Accounts.Put(ctx, id, name, disabled, limits, record.Operator())
 		return account, err
 	})
 	return send(c, putStatus(created), NewAccount(account), err)
@@ -80,12 +80,12 @@ func (o *operators) eraseAccount(c *gin.Context) error {
 		return err
 	}
 	_, err = query(o.site, c, 0, func(ctx context.Context) (_ struct{}, err error) {
-		return struct{}{}, o.erasures.BeginAccount(ctx, id)
+		return struct{}{}, o.store.Erasures.BeginAccount(ctx, id)
 	})
 	if err != nil && !errors.Is(err, value.ErrAccountNotFound) {
 		return err
 	}
-	o.erasures.FinishSoon()
+	o.store.Erasures.FinishSoon()
 	c.Status(http.StatusNoContent)
 	return nil
 }

@@ -48,7 +48,7 @@ type usersBody struct {
 }
 
 func (o *operators) listUsers(c *gin.Context) error {
-	users, err := listOf(o, c, o.people.List)
+	users, err := listOf(o, c, o.store.People.List)
 	return send(c, http.StatusOK, usersBody{bodiesOf(users.Items, NewUser), users.Next}, err)
 }
 
@@ -64,7 +64,7 @@ func (o *operators) addUser(c *gin.Context) error {
 		return body.err
 	}
 	user, err := query(o.site, c, 0, func(ctx context.Context) (people.User, error) {
-		return o.people.Add(ctx, account, people.NewUser{Email: email, Role: role}, record.Operator())
+		return o.store.People.Add(ctx, account, people.NewUser{Email: email, Role: role}, record.Operator())
 	})
 	return send(c, http.StatusCreated, NewUser(user), err)
 }
@@ -84,17 +84,17 @@ func (o *operators) changeUser(c *gin.Context) error {
 		return body.err
 	}
 	user, err := query(o.site, c, 0, func(ctx context.Context) (people.User, error) {
-		if _, err := o.accounts.Find(ctx, account); err != nil {
+		if _, err := o.store.Accounts.Find(ctx, account); err != nil {
 			return people.User{}, err
 		}
-		return o.people.Change(ctx, account, id, change, record.Operator())
+		return o.store.People.Change(ctx, account, id, change, record.Operator())
 	})
 	return send(c, http.StatusOK, NewUser(user), err)
 }
 
 // resetSecondFactor removes the factors of a user besides the password.
 func (o *operators) resetSecondFactor(c *gin.Context) error {
-	return o.remove(c, "user", nil, o.credentials.ResetSecondFactor)
+	return o.remove(c, "user", nil, o.store.Credentials.ResetSecondFactor)
 }
 
 // removeUser removes a user, if it exists, and with erase=true also erases the user's data.
@@ -104,13 +104,13 @@ func (o *operators) removeUser(c *gin.Context) error {
 			return problem.InvalidRequest("The query parameter erase is not true.")
 		}
 		err := o.remove(c, "user", value.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-			return o.erasures.BeginUser(ctx, account, id, record.Operator())
+			return o.store.Erasures.BeginUser(ctx, account, id, record.Operator())
 		})
-		o.erasures.FinishSoon()
+		o.store.Erasures.FinishSoon()
 		return err
 	}
 	return o.remove(c, "user", value.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		return o.people.Remove(ctx, account, id, record.Operator())
+		return o.store.People.Remove(ctx, account, id, record.Operator())
 	})
 }
 
@@ -133,13 +133,13 @@ func (o *operators) createSignInLink(c *gin.Context) error {
 		return err
 	}
 	body := readObject(c, `{"userId": "<uuid>"} or {"email": "name@example.com"}`)
-	create := body.linkOf(o.signIns, account)
-	page := body.linkPage(o.calls.Enabled())
+	create := body.linkOf(o.store.SignIn, account)
+	page := body.linkPage(o.store.Calls.Enabled())
 	if body.err != nil {
 		return body.err
 	}
 	link, err := query(o.site, c, 0, func(ctx context.Context) (body signInLinkBody, err error) {
-		if _, err := o.accounts.Find(ctx, account); err != nil {
+		if _, err := o.store.Accounts.Find(ctx, account); err != nil {
 			return body, err
 		}
 		link, err := create(ctx)

@@ -53,9 +53,9 @@ func (o *operators) listUsage(c *gin.Context) error {
 		return err
 	}
 	return o.sendUsage(c, 0, func(ctx context.Context, page keys.DayPage) ([]keys.KeyDay, error) {
-		if _, err := o.accounts.Find(ctx, id); err != nil {
+		if _, err := o.store.Accounts.Find(ctx, id); err != nil {
 			return nil, err
 		}
-		return o.usage.Days(ctx, id, page)
+		return o.store.Usage.Days(ctx, id, page)
 	})
 }
