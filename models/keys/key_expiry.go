@@ -50,17 +50,13 @@ func (k *Keys) RecordExpiry(ctx context.Context) error {
 		return value.Failed("find API keys that expire", err)
 	}
 	ofAccount := map[uuid.UUID][]uuid.UUID{}
+	var accounts []uuid.UUID // that of the key that expires first is the first
 	for _, key := range due {
+		if ofAccount[key.AccountID] == nil {
+			accounts = append(accounts, key.AccountID)
+		}
 		ofAccount[key.AccountID] = append(ofAccount[key.AccountID], key.ID)
 	}
-	// In this order the keys that expire first come first.
-	accounts := slices.Collect(func(yield func(uuid.UUID) bool) {
-		for _, key := range due {
-			if ofAccount[key.AccountID][0] == key.ID && !yield(key.AccountID) {
-				return
-			}
-		}
-	})
 	var errs []error
 	for _, id := range accounts {
 		// An account has no more active keys, unless somebody changed it by hand.
