@@ -220,12 +220,12 @@ var values = map[string]struct{ valid, invalid []string }{
 	"PORTAL_WEBHOOKS":           {[]string{"on", "off"}, []string{"sometimes"}},
 	"PORTAL_WORKLOAD_ISSUERS": {
 		[]string{"off", "https://gitlab.example.com,http://127.0.0.1:8090/ci"},
-		[]string{"http://gitlab.example.com", "https://root:hunter2@gitlab.example.com", "https://root:12345/hunter2@gitlab.example.com", "https://gitlab.example.com?x=1", "on"},
+		[]string{"http://gitlab.example.com", "https://root:hunter2@gitlab.example.com", "https://root:12345/hunter2@gitlab.example.com", "https://gitlab.example.com?x=1", "https://gitlab.example.com/.well-known/openid-configuration", "on"},
 	},
 	"PORTAL_WEBHOOK_NETWORKS": {[]string{"10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1/8", "10.0.0.1"}},
 	"PORTAL_OIDC_ISSUER": {
 		[]string{"https://login.example.com/realms/staff", "https://login.example.com/", "http://127.0.0.1:8090", "http://localhost"},
-		[]string{"https://root:hunter2@login.example.com", "https://root:12345/hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},
+		[]string{"https://root:hunter2@login.example.com", "https://root:12345/hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://login.example.com/.well-known/openid-configuration", "https://", ""},
 	},
 	"PORTAL_OIDC_CLIENT_ID":     {nil, []string{"a\x01", ""}},
 	"PORTAL_OIDC_CLIENT_SECRET": {nil, []string{"hunter6é", ""}},

@@ -178,8 +178,8 @@ func issuers(value string) (all workload.Issuers, err error) {
 		return workload.Issuers{Off: true}, nil
 	}
 	for _, field := range fields(value) {
-		if u := serverURL(field, "?#", "https", "http"); u == nil || !workload.CheckIssuer(field, true) {
-			return all, errors.New("must be off, or https URLs without credentials and a query, separated by commas; http is for loopback addresses only")
+		if u := serverURL(field, "?#", "https", "http"); u == nil || !workload.CheckIssuer(field, true) || isMetadata(field) {
+			return all, errors.New("must be off, or https URLs without credentials, a query and /.well-known/, separated by commas; http is for loopback addresses only")
 		}
 		all.Own = append(all.Own, field)
 	}
@@ -344,12 +344,15 @@ func ascii(value string) (string, error) {
 // changed. Because it may contain a password, the error does not contain it.
 func issuer(value string) (string, error) {
 	u := serverURL(value, "?# \\", "https", "http")
-	if u == nil || u.Scheme == "http" && u.Hostname() != "localhost" && !isLoopback(u) {
-		return "", errors.New("invalid issuer; write the provider's https URL without query, exactly as in its metadata, " +
+	if u == nil || u.Scheme == "http" && u.Hostname() != "localhost" && !isLoopback(u) || isMetadata(value) {
+		return "", errors.New("invalid issuer; write the provider's https URL without query and /.well-known/, exactly as in its metadata, " +
 			"such as https://login.example.com/realms/staff")
 	}
 	return value, nil
 }
+
+// isMetadata reports whether a URL is that of an issuer's metadata, and not of the issuer.
+func isMetadata(issuer string) bool { return strings.Contains(issuer, "/.well-known/") }
 
 // keysURL checks the URL of a provider's public keys: https, or http for a loopback IP address
 // (not the name localhost). The error does not contain the URL, because it may contain a password.
