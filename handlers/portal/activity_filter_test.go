@@ -130,6 +130,18 @@ func TestActivityFilterOffersRevokedKeys(t *testing.T) {
 	})
 }
 
+func TestActivityIsFoundInEitherCase(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.newKey("ÜBER Straße", uuid.Nil)
+		for query, want := range map[string]int{"über": 1, "u\u0308BER": 1, "STRASSE": 0, "uber": 0, "ÜBER 100%": 0} {
+			if items := activityItems(c.get("/activity?q=" + url.QueryEscape(query)).is(http.StatusOK)); len(items) != want {
+				t.Errorf("%q finds %d activities, want %d", query, len(items), want)
+			}
+		}
+	})
+}
+
 func TestActivityOfADateRange(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)

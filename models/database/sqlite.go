@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -101,8 +102,22 @@ func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 func sqliteConnector(path string, busyTimeout time.Duration, pragmas ...string) (driver.Connector, error) {
 	pragmas = append(pragmas, fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))
 	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": pragmas}
+	if err := addLower(); err != nil {
+		return nil, err
+	}
 	return sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode())
 }
+
+// addLower adds the function unicode_lower, which is LOWER of all letters. SQLite's LOWER leaves
+// those outside ASCII, and must stay: an index of names has it.
+var addLower = sync.OnceValue(func() error {
+	return sqlite.RegisterDeterministicScalarFunction("unicode_lower", 1, func(_ *sqlite.FunctionContext, arguments []driver.Value) (driver.Value, error) {
+		if text, ok := arguments[0].(string); ok {
+			return strings.ToLower(text), nil
+		}
+		return arguments[0], nil
+	})
+})
 
 // Connect implements [driver.Connector].
 func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {

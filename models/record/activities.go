@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -155,10 +156,13 @@ func (p ActivityPage) filter(query *bun.SelectQuery, at bun.Ident) *bun.SelectQu
 		query = query.Where("? < ?", at, p.Until)
 	}
 	if p.Search != "" {
-		pattern := "%" + likeEscaper.Replace(p.Search) + "%"
+		pattern, lower := "%"+likeEscaper.Replace(p.Search)+"%", bun.Safe("LOWER")
+		if strings.ContainsFunc(p.Search, func(r rune) bool { return r >= utf8.RuneSelf }) && !db.IsPostgres(query.DB()) {
+			lower = "unicode_lower" // see package database; slower
+		}
 		query = query.WhereGroup(" AND ", func(query *bun.SelectQuery) *bun.SelectQuery {
 			for _, column := range []string{"activity.label", "activity.former_label", "u.email", "activity.address"} {
-				query = query.WhereOr("LOWER(?) LIKE LOWER(?) ESCAPE '!'", bun.Ident(column), pattern)
+				query = query.WhereOr("?0(?1) LIKE ?0(?2) ESCAPE '!'", lower, bun.Ident(column), pattern)
 			}
 			return query.WhereOr("k.last_four = ?", p.Search)
 		})
