@@ -56,7 +56,7 @@ func TestWebhookPages(t *testing.T) {
 				t.Errorf("no alert for %v", wrong)
 			}
 		}
-		added := v.post("/webhooks", endpointForm("https://example.com/hook", "keys", "people")).is(http.StatusOK)
+		added := v.post("/webhooks", endpointForm(" https://example.com/hook\u00a0\u200b", "keys", "people")).is(http.StatusOK)
 		added.one("heading", "Endpoint added")
 		secret := added.one("textbox", "Signing secret").attr("value")
 		if !strings.HasPrefix(secret, "whsec_") || len(secret) != len("whsec_")+44 {

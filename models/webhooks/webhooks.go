@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -46,6 +47,7 @@ func Groups(calls bool) []record.EventGroup {
 // Add adds an endpoint, records the activity, and returns the secret, which cannot be read again.
 // The error may be an [*value.InvalidError] for the field "url" or "groups".
 func (w *Webhooks) Add(ctx context.Context, accountID uuid.UUID, url string, groups []record.EventGroup, actor record.Actor) (e Endpoint, secret string, err error) {
+	url = strings.TrimFunc(url, isUnseen) // as it was pasted
 	if message := w.guard.CheckURL(url); message != "" {
 		return e, "", &value.InvalidError{Field: "url", Message: message}
 	}
