@@ -52,6 +52,22 @@ func TestTheListIsSortedAndFilteredWhileTyping(t *testing.T) {
 	keys.ExpectText(`^0 of 11 shown$`)
 }
 
+// Input methods cancel a composition with Escape, and files of macOS have names with accents apart.
+func TestLabelsAreTypedWithAnyKeyboard(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t))
+	c.newKeys(t, 10, "key %d")
+	c.newKey(t, "Zürich")
+	keys := pages.OpenKeys(v.Tab)
+	keys.Filter("\u200bzu\u0308rich ")
+	keys.ExpectLabels("Zürich")
+	rename := keys.Row("Zürich").Rename()
+	v.Evaluate(`() => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", isComposing: true, bubbles: true }))`)
+	rename.ExpectFocus("textbox", "New name")
+	v.Press("Escape")
+	keys.ExpectNo("textbox", "New name")
+}
+
 // A user who found a key pastes it into the filter. The key must not reach a URL, where the
 // browser's history and the logs of proxies would keep it.
 func TestAKeyPastedIntoTheFilterReachesNoURL(t *testing.T) {

@@ -1,9 +1,10 @@
 // Escape cancels the confirmation that contains the focus, or the first one if nothing is focused.
+// In an input method it cancels only what is being composed; Safari says so by the code 229.
 (() => {
   'use strict';
 
   document.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || event.defaultPrevented || document.querySelector('dialog[open], :popover-open')) {
+    if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || event.keyCode === 229 || document.querySelector('dialog[open], :popover-open')) {
       return;
     }
     const focused = document.activeElement ?? document.body;

@@ -6,7 +6,7 @@
 
   document.addEventListener('input', ({ target }) => {
     if (target.matches('#label')) {
-      warn(target.value.trim().toLowerCase());
+      warn(target.value.normalize().trim().toLowerCase());
     }
   });
 
@@ -63,7 +63,7 @@
     if (!list || !target.matches('[name="name"]')) {
       return;
     }
-    const name = target.value.trim().toLowerCase();
+    const name = target.value.normalize().trim().toLowerCase();
     const taken = [...list.querySelectorAll('.item-name')]
       .some((item) => !item.parentElement.contains(target) && name && item.textContent.trim().toLowerCase() === name);
     const text = taken ? 'Another agent has this name.' : '';

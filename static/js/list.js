@@ -128,15 +128,18 @@
     }
   });
 
+  // Accents may be typed as characters of their own, and pasted text has invisible ones.
+  const plain = (text) => text.normalize('NFC').replace(/\p{Cf}/gu, '').replace(/\s+/g, ' ').trim().toLowerCase();
+
   function filter() {
     const field = document.getElementById('key-filter');
     const rows = field && rowsOf(list());
     if (!rows) {
       return;
     }
-    const text = field.value.trim().toLowerCase();
+    const text = plain(field.value);
     for (const row of keyRows(rows)) {
-      const matches = ['.key-label', '.key-masked'].some((cell) => row.querySelector(cell).textContent.toLowerCase().includes(text));
+      const matches = ['.key-label', '.key-masked'].some((cell) => plain(row.querySelector(cell).textContent).includes(text));
       row.hidden = !matches && !isInUse(row);
     }
     const all = keyRows(rows);
