@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -213,6 +214,26 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 		people.Row(c.email).ExpectAttribute("button", "Remove", "disabled", "")
 		people.Row(c.email).ExpectText(`The last owner who can sign in`)
 	})
+}
+
+// In Cairo the 24th of April begins at 1:00, when summer time begins.
+func TestDaysThatBeginWithSummerTime(t *testing.T) {
+	t.Parallel()
+	_, v := startSignedIn(t, sharedPortal(t), func(o *options) { o.TimezoneId = playwright.String("Africa/Cairo") })
+	for query, want := range map[string]string{"from=2026-04-24": "120", "to=2026-04-23": "120", "from=2026-04-25": "180", "to=2026-04-24": "180"} {
+		pages.OpenActivity(v.Tab)
+		name, day, _ := strings.Cut(query, "=")
+		got := v.Evaluate(fmt.Sprintf(`() => {
+			const [name, day] = [%q, %q]
+			const field = document.querySelector("#activity-" + name)
+			field.value = day
+			field.dispatchEvent(new Event("change", { bubbles: true }))
+			return document.querySelector("[data-offset-of=activity-" + name + "]").value
+		}`, name, day))
+		if got != want {
+			t.Errorf("%s: the offset is %v minutes, want %s", query, got, want)
+		}
+	}
 }
 
 func inIndia(o *options) {

@@ -64,7 +64,8 @@
     days.forEach((old) => old.remove());
   }
 
-  // The days of a form are those of the user: the server gets their offsets from UTC.
+  // The days of a form are those of the user: the server gets their offsets from UTC. A day may
+  // begin after midnight, when summer time begins.
   document.addEventListener('change', ({ target }) => {
     if (target.type === 'date') {
       target.toggleAttribute('data-filled', target.value !== '');
@@ -72,7 +73,8 @@
     const offset = document.querySelector(`[data-offset-of="${target.id}"]`);
     if (offset && target.value) {
       const [year, month, date] = target.value.split('-').map(Number);
-      offset.value = -new Date(year, month - 1, date + Number(offset.dataset.days ?? 0)).getTimezoneOffset();
+      const day = [year, month - 1, date + Number(offset.dataset.days ?? 0)];
+      offset.value = (Date.UTC(...day) - new Date(...day)) / minute;
     }
   }, { capture: true });
 
