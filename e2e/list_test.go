@@ -203,6 +203,13 @@ func TestTheListKeepsItsLayout(t *testing.T) {
 	}
 	keys.Row("Production backend 5").ExpectCellsDrawn()
 	keys.Row("revoked").Revoke()
+	room := `() => {
+		const [row, box, label] = ["", " input", " .label-text"].map(part => document.querySelector("#api-key-rows .confirming" + part).getBoundingClientRect())
+		return [box.left - row.left >= 8, box.top + box.height / 2 === label.top + label.height / 2].join()
+	}`
+	if got := v.Evaluate(room); got != "true,true" {
+		t.Errorf("the checkbox stands away from the edge of an open row, beside the label: %v", got)
+	}
 	keys.Row("renamed").Rename()
 	keys.Row("Production backend 5").OpenMenu()
 	if low := keys.LowControls(); len(low) > 0 {
