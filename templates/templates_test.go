@@ -281,7 +281,7 @@ func TestNamesDoNotChangeTheOrderOfASentence(t *testing.T) {
 	row := templates.APIKeyRow{Key: keys.Key{ID: uuid.New(), Label: "Staging", LastFour: "abcd"}}
 	row.Rotation = &templates.KeyRotation{Label: label, Created: "27 Nov"}
 	html, err := parsed(t).Page(templates.Frame{}, templates.APIKeysPage{List: templates.APIKeyList{Keys: []templates.APIKeyRow{row}}})
-	if err != nil || !strings.Contains(string(html), "Replaced by <bdi>"+label+"</bdi>, 27 Nov") {
+	if err != nil || !strings.Contains(string(html), `Replaced by <bdi translate="no">`+label+"</bdi>, 27 Nov") {
 		t.Errorf("the label is not isolated: %v\n%s", err, html)
 	}
 	for name, want := range map[string]string{
