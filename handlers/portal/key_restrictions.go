@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -133,7 +132,7 @@ func (p *restrictionsPages) show(c *gin.Context, status int, page templates.KeyR
 // judged marks the sources that the networks of a form refuse or may refuse, and moves them to the
 // start. If a network is wrong, none is marked.
 func judged(rows []templates.KeySource, sources []keys.KeySource, text string) []templates.KeySource {
-	networks, err := value.ParseNetworks(strings.Split(text, "\n"))
+	networks, err := networksIn(text)
 	if err != nil {
 		return rows
 	}

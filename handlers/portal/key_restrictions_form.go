@@ -180,11 +180,17 @@ func (p *restrictionsPages) submitted(c *gin.Context, form *templates.KeyRestric
 		}
 	}
 	if strings.TrimSpace(form.Networks) != "" {
-		if r.Networks, err = value.ParseNetworks(strings.Split(form.Networks, "\n")); err != nil {
+		if r.Networks, err = networksIn(form.Networks); err != nil {
 			valid = !explainRestrictions(form, nil, err) && valid
 		}
 	}
 	return r, valid
+}
+
+// networksIn returns the networks in a text, one a line. Commas and semicolons separate them too,
+// as in the lists of other programs.
+func networksIn(text string) ([]netip.Prefix, error) {
+	return value.ParseNetworks(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n,;", r) }))
 }
 
 // explainUnread adds the errors that only the store finds to those of a form that cannot be read.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"portal/models/usage"
 )
@@ -20,7 +21,7 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 	networks := []netip.Prefix{}
 	var wrong, hosts []string
 	for _, text := range texts {
-		text = strings.TrimSpace(text)
+		text = strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || Hidden(r) })
 		if text == "" {
 			continue
 		}
