@@ -5,7 +5,7 @@
 
   const list = () => document.getElementById('api-key-list');
   const rowsOf = (root) => root?.querySelector('#api-key-rows');
-  const keyRows = (rows) => [...rows.children];
+  const keyRows = (rows) => [...rows.children].filter(({ id }) => id); // not those of extensions
 
   // Polling: #api-key-seen fetches the list, and HTMX morphs it into the page.
   document.addEventListener('htmx:before:swap', (event) => {
