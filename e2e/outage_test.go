@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/playwright-community/playwright-go"
+
 	"portal/e2e/pages"
 	"portal/models/modelstest"
 )
@@ -72,4 +74,20 @@ func TestPageAndInputSurviveADatabaseOutage(t *testing.T) {
 	}
 	agents.TryAgain()
 	agents.Row("Front desk").ExpectShown()
+}
+
+// A proxy that wants the user to sign in, or a Wi-Fi, answers with a page of its own.
+func TestThePageOfAProxyReplacesNothing(t *testing.T) {
+	t.Parallel()
+	_, v := startSignedIn(t, sharedPortal(t))
+	keys := pages.OpenKeys(v.Tab)
+	modelstest.Must(t, v.Page.Route("**/api-keys*", func(route playwright.Route) {
+		_ = route.Fulfill(playwright.RouteFulfillOptions{ContentType: playwright.String("text/html"), Body: "<!DOCTYPE html><title>Wi-Fi</title><p>Accept our terms"})
+	}))
+	keys.Submit("patient")
+	keys.ExpectAlert(`(?i)again`)
+	keys.ExpectNoText(`Accept our terms`)
+	if got := keys.Value("Label"); got != "patient" {
+		t.Errorf("the field holds %q, want the input", got)
+	}
 }

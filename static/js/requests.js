@@ -54,8 +54,15 @@
   });
   window.addEventListener('pageshow', () => { left = false; });
 
+  // The portal sends fragments. A whole page comes from a proxy that wants the user to sign in.
+  const isForeign = ({ text = '' }) => /^\s*<(!doctype|html)/i.test(text);
+
   document.addEventListener('htmx:after:request', (event) => {
     const { ctx } = event.detail;
+    if (isForeign(ctx)) {
+      event.preventDefault();
+      return;
+    }
     if (!ctx.background) {
       // Sign-out leads to /login without a query.
       if (ctx.hx.redirect?.startsWith('/login?') && hasInput()) {
@@ -144,7 +151,7 @@
       return;
     }
     // The portal explains its own failures. A proxy in front of it cannot.
-    if (ctx.response?.status >= 400 && ctx.swap === 'none' && !failure.hasChildNodes()) {
+    if ((isForeign(ctx) || ctx.response?.status >= 400 && ctx.swap === 'none') && !failure.hasChildNodes()) {
       failure.textContent = failure.dataset.unanswered;
     }
     // HTMX enables the elements of hx-disable after this event.
