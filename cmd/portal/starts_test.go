@@ -66,6 +66,7 @@ func TestWrongStartsSayWhatToDo(t *testing.T) {
 		{postgres + "&sslmode=verify-full&sslrootcert=" + path("nowhere"), "", "migrate", "the parameter sslrootcert names a file that cannot be read: no such file"},
 		{postgres + "&connect_timeout=soon", "", "migrate", "the parameter connect_timeout has an invalid value"},
 		{postgres + "&sslmod=disable", "", "migrate", `refuses the connection: unrecognized configuration parameter "sslmod"|DATABASE_URL`},
+		{postgres + "&user=nowhere", "", "migrate", `role "nowhere" does not exist: correct the user|sslmode|pg_hba.conf`},
 		{postgres + "&role=pg_monitor", "", "migrate", "permission denied for schema public; make the role of DATABASE_URL the owner"},
 		{postgres + "&search_path=nowhere", "", "migrate", "create the schema, or correct the search_path"},
 		{postgres + "&sslmode=require&sslcert=" + path("nowhere") + "&sslkey=" + path("nowhere"), "", "migrate", "sslcert and sslkey name a file that cannot be read: no such file"},

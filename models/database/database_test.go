@@ -2,9 +2,17 @@ package database_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"database/sql"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +103,52 @@ func TestParametersOfLibpq(t *testing.T) {
 		if err := database.CheckURL(url + "&" + parameter); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "hunter") {
 			t.Errorf("%s: %v", parameter, err)
 		}
+	}
+}
+
+// The server of this test closes each connection after the handshake.
+func TestClientCertificatesAreSent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	web := httptest.NewTLSServer(http.NotFoundHandler())
+	defer web.Close()
+	pair := web.TLS.Certificates[0]
+	key := modelstest.Value(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
+	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
+		must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+	server := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer server.Close()
+	handshakes := make(chan error, 3)
+	go func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			_, err = io.ReadFull(conn, make([]byte, 8)) // SSLRequest
+			if err == nil {
+				_, err = conn.Write([]byte("S"))
+			}
+			if err == nil {
+				err = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert}).Handshake()
+			}
+			handshakes <- errors.Join(err, conn.Close())
+		}
+	}()
+	address := server.Addr().String()
+	query := url.Values{"sslmode": {"require"}, "sslcert": {filepath.Join(dir, "cert")}, "sslkey": {filepath.Join(dir, "key")}}
+	_, _ = database.Version(t.Context(), "postgres://portal@"+address+","+strings.Replace(address, "127.0.0.1", "localhost", 1)+"/portal?"+query.Encode())
+	for range 2 {
+		must(t, <-handshakes)
+	}
+	_, err := database.Version(t.Context(), "postgres://portal@"+address+"/portal?sslmode=verify-full")
+	if err == nil || !strings.Contains(err.Error(), "unknown authority: name the file of its authority in the parameter sslrootcert") {
+		t.Errorf("unknown authority: %v", err)
+	}
+	query.Set("sslkey", query.Get("sslcert"))
+	if err := database.CheckURL("postgres://portal@db/portal?" + query.Encode()); err == nil || !strings.Contains(err.Error(), "sslcert and sslkey cannot be used: ") {
+		t.Errorf("no key: %v", err)
 	}
 }
 

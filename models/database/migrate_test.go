@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,23 @@ func TestReopeningChangesNothing(t *testing.T) {
 		must(t, open(t, f.url).Migrate(t.Context(), noLog, 0))
 		if value[string](t, f, "SELECT value FROM auth_epoch") != epoch || value[int](t, f, "SELECT count(*) FROM accounts") != 1 {
 			t.Error("opening the database changed its contents")
+		}
+	})
+}
+
+// Who installs an older version, or forgets an instance, learns it.
+func TestANewerSchemaIsAWarning(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		var log modelstest.LogBuffer
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		must(t, f.Migrate(t.Context(), logger, 0))
+		if text := log.String(); text != "" {
+			t.Errorf("a warning without a reason: %s", text)
+		}
+		modelstest.Exec(t, f.url, "INSERT INTO applied_migrations (file) VALUES ('29991231000000_newer.up.sql')")
+		must(t, f.Migrate(t.Context(), logger, 0))
+		if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "of a newer portal") || !strings.Contains(text, "version=29991231000000") {
+			t.Errorf("got %q", text)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package database
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -137,11 +138,11 @@ func postgresConn(c *connector) (dial func(context.Context) (*pgx.Conn, error), 
 
 // hosts returns a dial for each host of the URL.
 func hosts(config *pgx.ConnConfig) []dial {
-	all := append([]*pgconn.FallbackConfig{
-		{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig},
-	}, config.Fallbacks...)
 	var dials []dial
-	for len(all) > 0 {
+	for done := 0; done <= len(config.Fallbacks); {
+		// A copy knows the client certificates of its own TLS configurations only.
+		host := config.Copy()
+		all := append([]*pgconn.FallbackConfig{{Host: host.Host, Port: host.Port, TLSConfig: host.TLSConfig}}, host.Fallbacks...)[done:]
 		// A host occurs twice in a row if it is tried with TLS and without.
 		same := slices.IndexFunc(all, func(f *pgconn.FallbackConfig) bool {
 			return f.Host != all[0].Host || f.Port != all[0].Port
@@ -149,10 +150,9 @@ func hosts(config *pgx.ConnConfig) []dial {
 		if same < 0 {
 			same = len(all)
 		}
-		host := config.Copy()
 		host.Host, host.Port, host.TLSConfig = all[0].Host, all[0].Port, all[0].TLSConfig
 		host.Fallbacks = all[1:same]
-		all = all[same:]
+		done += same
 		dials = append(dials, func(ctx context.Context) (driver.Conn, error) { return dialHost(ctx, host) })
 	}
 	return dials
@@ -174,8 +174,10 @@ func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 		case refused.Code == "3D000": // invalid_catalog_name
 			name := postgresName(host)
 			message = fmt.Sprintf("database %s does not exist: createdb %s", name, name)
-		case strings.HasPrefix(refused.Code, "28"): // invalid authorization
+		case refused.Code == "28P01": // invalid_password
 			message = refused.Message + ": correct the user and the password in DATABASE_URL"
+		case strings.HasPrefix(refused.Code, "28"): // invalid authorization
+			message = refused.Message + ": correct the user, sslmode, sslcert or sslkey in DATABASE_URL, or pg_hba.conf or the role on the server"
 		default:
 			message = fmt.Sprintf("the PostgreSQL server at %s refuses the connection: %s: check its settings and DATABASE_URL", server, refused.Message)
 		}
@@ -188,7 +190,11 @@ func dialProblem(err error) string {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return "its name cannot be resolved (" + lookup.Err + "): correct DATABASE_URL"
 	}
-	switch cause := innermost(err); {
+	cause := innermost(err)
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return cause + ": name the file of its authority in the parameter sslrootcert of DATABASE_URL"
+	}
+	switch {
 	case errors.Is(err, errStandby), errors.Is(err, errReadOnly):
 		return cause
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):

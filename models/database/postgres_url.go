@@ -32,7 +32,7 @@ var (
 	// knownParameters are those with values that the driver checks.
 	knownParameters = []string{
 		"channel_binding", "connect_timeout", "max_protocol_version", "min_protocol_version", "passfile", "port", "require_auth", "service",
-		"servicefile", "sslcert", "sslkey", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert", "sslsni", "target_session_attrs",
+		"servicefile", "sslcert", "sslcertmode", "sslkey", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert", "sslsni", "target_session_attrs",
 	}
 	// unsupportedParameters are those that it would be wrong to ignore.
 	unsupportedParameters = []string{"hostaddr", "requirepeer", "sslcrl", "sslcrldir"}
@@ -104,7 +104,10 @@ func parameterProblem(databaseURL string, cause error) error {
 		}
 	}
 	if query.Has("sslcert") && parses("sslcert", "sslkey") { // one needs the other
-		return fmt.Errorf("the parameters sslcert and sslkey %s", strings.Replace(reason, "names", "name", 1))
+		if reason = strings.Replace(reason, "names", "name", 1); strings.HasPrefix(reason, "has") {
+			reason = "cannot be used: " + innermost(cause) // about a certificate, not a value
+		}
+		return fmt.Errorf("the parameters sslcert and sslkey %s", reason)
 	}
 	return variableProblem()
 }
