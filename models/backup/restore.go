@@ -93,8 +93,8 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 	return restored, err
 }
 
-// lockWait is the usual wait of a restore for locks.
-const lockWait = 10 * time.Second
+// lockWait is the usual wait of a restore for locks. On a busy server many attempts fail.
+const lockWait = 30 * time.Second
 
 // restoring is a restore in progress.
 type restoring struct {

@@ -199,9 +199,9 @@ func (r restoring) beginPostgres(schema string, create bool) (string, error) {
 	if r.compared {
 		before += r.readCurrent("")
 	}
-	// Most of the portal's transactions use these tables in this order. With another one, more
-	// attempts to lock them would fail.
-	first := []string{"accounts", "users", "agents", "api_keys", "sessions", "activities", "calls", "call_totals", "erasures", "auth_epoch"}
+	// Requests of the API use auth_epoch first, and most transactions use the next tables in
+	// this order. With another one, more attempts to lock the tables would fail.
+	first := []string{"auth_epoch", "accounts", "users", "agents", "api_keys", "sessions", "activities", "calls", "call_totals", "erasures"}
 	var locked []string
 	for _, name := range append(first, names...) {
 		if name = quoteText(path + "." + name); !slices.Contains(locked, name) {
