@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
@@ -9,9 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -110,11 +110,13 @@ func TestParametersOfLibpq(t *testing.T) {
 func TestClientCertificatesAreSent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	web := httptest.NewTLSServer(http.NotFoundHandler())
-	defer web.Close()
-	pair := web.TLS.Certificates[0]
-	key := modelstest.Value(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
-	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
+	public, private, err := ed25519.GenerateKey(nil)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
+	certificate := modelstest.Value(x509.CreateCertificate(nil, template, template, public, private))(t)
+	pair := tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: private}
+	key := modelstest.Value(x509.MarshalPKCS8PrivateKey(private))(t)
+	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: certificate}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
 		must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 	server := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -142,7 +144,7 @@ func TestClientCertificatesAreSent(t *testing.T) {
 	for range 2 {
 		must(t, <-handshakes)
 	}
-	_, err := database.Version(t.Context(), "postgres://portal@"+address+"/portal?sslmode=verify-full")
+	_, err = database.Version(t.Context(), "postgres://portal@"+address+"/portal?sslmode=verify-full")
 	if err == nil || !strings.Contains(err.Error(), "unknown authority: name the file of its authority in the parameter sslrootcert") {
 		t.Errorf("unknown authority: %v", err)
 	}
