@@ -217,6 +217,9 @@ func TestMechanismsAreTriedInOrder(t *testing.T) {
 			{host: remote, arguments: []string{"--certificate", trusted.sign(t, remote)}},
 			{host: "127.0.0.1"},
 		} {
+			if to.host == remote && len(test.tried) < 3 {
+				continue // of one mechanism each, as without TLS
+			}
 			t.Run(test.name+", "+to.host, func(t *testing.T) {
 				t.Parallel()
 				s := newSystem(t, modelstest.SQLiteURL(t))

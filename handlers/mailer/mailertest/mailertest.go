@@ -3,6 +3,7 @@ package mailertest
 
 import (
 	"bytes"
+	"context"
 	_ "embed" // for the server
 	"encoding/base64"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"net/mail"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"portal/models/modelstest"
@@ -39,7 +41,7 @@ type Server struct {
 // Start starts a server with the arguments of server.py. It is killed at the end of the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	command := exec.Command(python(t), append([]string{"-c", server}, args...)...) //nolint:gosec,noctx // the server above; Kill ends it
+	command := exec.Command(modelstest.Value(python())(t), append([]string{"-c", server}, args...)...) //nolint:gosec,noctx // the server above; Kill ends it
 	s := &Server{t: t, output: &modelstest.LogBuffer{}, errors: &modelstest.LogBuffer{}}
 	command.Stdout, command.Stderr = s.output, s.errors
 	var err error
@@ -61,16 +63,14 @@ func Start(t testing.TB, args ...string) *Server {
 }
 
 // python returns a Python that has aiosmtpd.
-func python(t testing.TB) string {
-	t.Helper()
+var python = sync.OnceValues(func() (string, error) {
 	for _, candidate := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(t.Context(), candidate, "-c", "import aiosmtpd").Run() == nil { //nolint:gosec // a constant
-			return candidate
+		if exec.CommandContext(context.Background(), candidate, "-c", "import aiosmtpd").Run() == nil { //nolint:gosec // a constant
+			return candidate, nil
 		}
 	}
-	t.Fatal("no Python with aiosmtpd; install it (Debian: apt-get install python3-aiosmtpd)")
-	return ""
-}
+	return "", errors.New("no Python with aiosmtpd; install it (Debian: apt-get install python3-aiosmtpd)")
+})
 
 // URL returns the URL of the server without TLS.
 func (s *Server) URL() string { return "smtp://127.0.0.1:" + s.Port }
