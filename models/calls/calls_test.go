@@ -140,6 +140,8 @@ func (f *fixture) endedCalls(t *testing.T, c customer, want int64) []record.Acti
 func TestChangesOfAccessEndCalls(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
 		ctx := t.Context()
+		untouched := f.Customer(t)
+		goesOn := f.open(t, f.Agent(t, untouched).ID, modelstest.Errless(f.Key(t, untouched)).ID)
 		var checks []func() // after all changes, so that the tests share rounds
 		for _, test := range []struct {
 			reason calls.EndReason
@@ -165,10 +167,9 @@ func TestChangesOfAccessEndCalls(t *testing.T) {
 				return f.Accounts.SetDisabled(ctx, c.ID, true, record.Operator())
 			}},
 		} {
-			c, untouched := f.Customer(t), f.Customer(t)
+			c := f.Customer(t)
 			key, agent, other := modelstest.Errless(f.Key(t, c)), f.Agent(t, c), f.Agent(t, c)
 			ends := f.open(t, agent.ID, key.ID)
-			goesOn := f.open(t, f.Agent(t, untouched).ID, modelstest.Errless(f.Key(t, untouched)).ID)
 			must(t, test.end(c, key, agent, other))
 			checks = append(checks, func() {
 				f.expectEnd(t, ends)
