@@ -13,6 +13,7 @@ import (
 	"portal/models/keys"
 	"portal/models/modelstest"
 	"portal/models/people"
+	"portal/models/record"
 )
 
 // Without JavaScript, forms without fields lead to addresses that end in "?".
@@ -154,7 +155,7 @@ func TestGenerationsOfAnAccountAreLimited(t *testing.T) {
 		return v.post("/api-keys", generation("production", uuid.NewString()))
 	}
 	revoke := func(key keys.Key) {
-		c.fragments().post("/api-keys/"+key.ID.String()+"/revocation", nil).is(http.StatusOK)
+		modelstest.Value(s.store.Keys.Revoke(t.Context(), key.AccountID, key.ID, "", record.Operator()))(t)
 	}
 	rotate := func(key keys.Key, v *visitor) answer {
 		return v.post("/api-keys/"+key.ID.String()+"/rotation", url.Values{"form_id": {uuid.NewString()}})
@@ -162,7 +163,7 @@ func TestGenerationsOfAnAccountAreLimited(t *testing.T) {
 	old := c.key("old")
 	rotate(old, c.fragments()).is(http.StatusOK)
 	for n := range 299 {
-		for range n % 2 {
+		if n < 5 {
 			c.fragments().post("/api-keys", generation("", uuid.NewString())).is(http.StatusUnprocessableEntity)
 			c.fragments().post("/api-keys", generation("production", "")).is(http.StatusUnprocessableEntity)
 		}

@@ -15,6 +15,9 @@ import (
 	"golang.org/x/net/html"
 
 	"portal/handlers/handlerstest"
+	"portal/models/keys"
+	"portal/models/modelstest"
+	"portal/models/record"
 )
 
 // shown is a page or a fragment that contains the label.
@@ -56,10 +59,13 @@ func FuzzLabelOnPages(f *testing.F) {
 	c := sqliteSite(f, httpBase).customer(f)
 	// Fill the page of activity and its list of revoked keys, so that the page has the same
 	// structure for every label.
-	var harmless []shown
+	actor := record.UserActor(modelstest.Value(c.store.People.FindByEmail(f.Context(), c.email))(f).ID, "192.0.2.1")
 	for range 50 {
-		harmless, _ = c.life(f, "harmless")
+		key, _, err := c.store.Keys.Generate(f.Context(), c.account.ID, keys.NewKey{Label: "harmless", FormID: uuid.New()}, actor)
+		modelstest.Must(f, err)
+		modelstest.Value(c.store.Keys.Revoke(f.Context(), c.account.ID, key.ID, "", actor))(f)
 	}
+	harmless, _ := c.life(f, "harmless")
 	refused, made := c.life(f, "")
 	if made {
 		f.Fatal("a key without a label")

@@ -70,7 +70,7 @@ func TestSlowReadersHoldNoSlot(t *testing.T) {
 	slow, other, stranger := s.customer(t), s.customer(t), s.visitor(t)
 	asset := assetURL.FindStringSubmatch(stranger.get("/docs").body)[1]
 	for path, v := range map[string]*visitor{
-		"/docs": stranger, "/docs/errors.md": stranger, asset: stranger, "/login": stranger,
+		"/docs/changelog": stranger, "/docs/errors.md": stranger, asset: stranger, "/login": stranger,
 		"/api-keys": slow.visitor, "/activity": slow.visitor,
 	} {
 		if waiting := v.stall(slowReaders, path); waiting != slowReaders {
