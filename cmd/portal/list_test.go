@@ -50,81 +50,80 @@ func columns(t *testing.T, table string) (cells [][]string) {
 
 func TestListsHaveAlignedColumnsOrJSON(t *testing.T) {
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		env := databaseEnv(url)
-		store := modelstest.Open(t, url, models.Options{})
-		account := createAccount(t, store)
-		agent := mustPortal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Front desk")
-		member := mustPortal(t, env, otherPassword, "user", "add", "--account", account.ID.String(), "--email", "bob@example.com")
-		owner := mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "eve@example.com", "--role", "owner")
-		mustPortal(t, env, "", "user", "disable", "--email", "bob@example.com")
-		mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
+	url := modelstest.SQLiteURL(t)
+	env := databaseEnv(url)
+	store := modelstest.Open(t, url, models.Options{})
+	account := createAccount(t, store)
+	agent := mustPortal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Front desk")
+	member := mustPortal(t, env, otherPassword, "user", "add", "--account", account.ID.String(), "--email", "bob@example.com")
+	owner := mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "eve@example.com", "--role", "owner")
+	mustPortal(t, env, "", "user", "disable", "--email", "bob@example.com")
+	mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
 
-		old, _, err := store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "old", FormID: uuid.New()}, record.Operator())
-		modelstest.Must(t, err)
-		_, _, err = store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "new", FormID: uuid.New()}, record.Operator())
-		modelstest.Must(t, err)
-		for _, key := range []keys.Key{old, account.key} {
-			modelstest.Exec(t, url, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES ('"+key.ID.String()+"', '2020-01-03 10:00:00+00:00')")
-		}
-		unused := columns(t, mustPortal(t, env, "", "key", "list", "--account", testEmail, "--unused", "90d")+"\n")
-		if len(unused) != 2 || unused[1][0] != old.ID.String() {
-			t.Errorf("unused keys: %v", unused)
-		}
+	old, _, err := store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "old", FormID: uuid.New()}, record.Operator())
+	modelstest.Must(t, err)
+	_, _, err = store.Keys.Generate(t.Context(), account.ID, keys.NewKey{Label: "new", FormID: uuid.New()}, record.Operator())
+	modelstest.Must(t, err)
+	for _, key := range []keys.Key{old, account.key} {
+		modelstest.Exec(t, url, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES ('"+key.ID.String()+"', '2020-01-03 10:00:00+00:00')")
+	}
+	unused := columns(t, mustPortal(t, env, "", "key", "list", "--account", testEmail, "--unused", "90d")+"\n")
+	if len(unused) != 2 || unused[1][0] != old.ID.String() {
+		t.Errorf("unused keys: %v", unused)
+	}
 
-		for _, list := range []struct {
-			args   []string
-			header string
-			id     string
-			cells  []string       // of the row with the id
-			fields map[string]any // of the object with the id
-		}{
-			{
-				[]string{"account", "list"},
-				"ID NAME STATE CREATED KEYS USERS LAST USED", account.ID.String(),
-				[]string{"Ada", "enabled", account.CreatedAt.Format(time.RFC3339), "2", "3", "2020-01-03T10:00:00Z"},
-				map[string]any{"name": "Ada", "disabled": false, "keys": 2.0, "users": 3.0, "lastUsedAt": "2020-01-03T10:00:00Z"},
-			},
-			{[]string{"agent", "list", "--account", testEmail}, "ID NAME", agent, []string{"Front desk"}, map[string]any{"name": "Front desk"}},
-			{
-				[]string{"user", "list", "--account", testEmail},
-				"ID EMAIL ROLE STATE LAST SIGN-IN TWO-STEP", owner,
-				[]string{"eve@example.com", "owner", "enabled", "-", "-"},
-				map[string]any{"email": "eve@example.com", "role": "owner", "disabled": false, "lastSignInAt": nil, "twoStep": nil},
-			},
-			{
-				[]string{"user", "list", "--account", testEmail},
-				"ID EMAIL ROLE STATE LAST SIGN-IN TWO-STEP", member,
-				[]string{"bob@example.com", "member", "disabled"},
-				map[string]any{"email": "bob@example.com", "role": "member", "disabled": true},
-			},
-			{
-				[]string{"key", "list", "--account", testEmail},
-				"ID LABEL KEY CREATED LAST USED REVOKED EXPIRES EXPIRED ACCESS AGENTS NETWORKS", account.key.ID.String(),
-				[]string{"prod", account.key.Masked()},
-				map[string]any{"label": "prod", "maskedKey": account.key.Masked(), "access": "agents", "lastUsedAt": "2020-01-03T10:00:00Z"},
-			},
-		} {
-			table := columns(t, mustPortal(t, env, "", list.args...)+"\n")
-			if got := strings.Join(table[0], " "); got != list.header {
-				t.Errorf("%v: header %q, want %q", list.args, got, list.header)
-			}
-			at := slices.IndexFunc(table, func(row []string) bool { return row[0] == list.id })
-			if at < 0 || !slices.Equal(table[at][1:1+len(list.cells)], list.cells) {
-				t.Errorf("%v: no row %s %v in %v", list.args, list.id, list.cells, table)
-			}
-			objects := rows(t, mustPortal(t, env, "", append(list.args, "--json")...))
-			at = slices.IndexFunc(objects, func(row map[string]any) bool { return row["id"] == list.id })
-			if at < 0 || len(objects) != len(table)-1 {
-				t.Fatalf("%v: %v", list.args, objects)
-			}
-			for name, want := range list.fields {
-				if got, present := objects[at][name]; !present || got != want {
-					t.Errorf("%v: %s is %v, want %v", list.args, name, got, want)
-				}
+	for _, list := range []struct {
+		args   []string
+		header string
+		id     string
+		cells  []string       // of the row with the id
+		fields map[string]any // of the object with the id
+	}{
+		{
+			[]string{"account", "list"},
+			"ID NAME STATE CREATED KEYS USERS LAST USED", account.ID.String(),
+			[]string{"Ada", "enabled", account.CreatedAt.Format(time.RFC3339), "2", "3", "2020-01-03T10:00:00Z"},
+			map[string]any{"name": "Ada", "disabled": false, "keys": 2.0, "users": 3.0, "lastUsedAt": "2020-01-03T10:00:00Z"},
+		},
+		{[]string{"agent", "list", "--account", testEmail}, "ID NAME", agent, []string{"Front desk"}, map[string]any{"name": "Front desk"}},
+		{
+			[]string{"user", "list", "--account", testEmail},
+			"ID EMAIL ROLE STATE LAST SIGN-IN TWO-STEP", owner,
+			[]string{"eve@example.com", "owner", "enabled", "-", "-"},
+			map[string]any{"email": "eve@example.com", "role": "owner", "disabled": false, "lastSignInAt": nil, "twoStep": nil},
+		},
+		{
+			[]string{"user", "list", "--account", testEmail},
+			"ID EMAIL ROLE STATE LAST SIGN-IN TWO-STEP", member,
+			[]string{"bob@example.com", "member", "disabled"},
+			map[string]any{"email": "bob@example.com", "role": "member", "disabled": true},
+		},
+		{
+			[]string{"key", "list", "--account", testEmail},
+			"ID LABEL KEY CREATED LAST USED REVOKED EXPIRES EXPIRED ACCESS AGENTS NETWORKS", account.key.ID.String(),
+			[]string{"prod", account.key.Masked()},
+			map[string]any{"label": "prod", "maskedKey": account.key.Masked(), "access": "agents", "lastUsedAt": "2020-01-03T10:00:00Z"},
+		},
+	} {
+		table := columns(t, mustPortal(t, env, "", list.args...)+"\n")
+		if got := strings.Join(table[0], " "); got != list.header {
+			t.Errorf("%v: header %q, want %q", list.args, got, list.header)
+		}
+		at := slices.IndexFunc(table, func(row []string) bool { return row[0] == list.id })
+		if at < 0 || !slices.Equal(table[at][1:1+len(list.cells)], list.cells) {
+			t.Errorf("%v: no row %s %v in %v", list.args, list.id, list.cells, table)
+		}
+		objects := rows(t, mustPortal(t, env, "", append(list.args, "--json")...))
+		at = slices.IndexFunc(objects, func(row map[string]any) bool { return row["id"] == list.id })
+		if at < 0 || len(objects) != len(table)-1 {
+			t.Fatalf("%v: %v", list.args, objects)
+		}
+		for name, want := range list.fields {
+			if got, present := objects[at][name]; !present || got != want {
+				t.Errorf("%v: %s is %v, want %v", list.args, name, got, want)
 			}
 		}
-	})
+	}
 }
 
 func TestAnEmptyListIsAnEmptyArray(t *testing.T) {

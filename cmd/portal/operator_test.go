@@ -215,112 +215,109 @@ func TestResetPasswordOfAUserOfTheProvider(t *testing.T) {
 
 func TestOperatorsRenameAndRemove(t *testing.T) {
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		env, store := databaseEnv(url), modelstest.Open(t, url, models.Options{})
-		account := createAccount(t, store)
-		mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com")
-		agent := account.agentID.String()
-		for _, step := range []struct{ command, says string }{
-			{"account rename --name Acme --account " + testEmail, `account "Ada" is renamed to "Acme"`},
-			{"agent rename --name Lobby --account " + testEmail + " --id " + agent, `agent "Reception" is renamed to "Lobby"`},
-			{"agent pause --account " + testEmail + " --id " + agent, `agent "Lobby" is paused: its widget tokens are refused, and its calls end`},
-			{"agent pause --account " + testEmail + " --id " + agent, `agent "Lobby" is paused`}, // a repetition changes nothing
-			{"agent resume --account " + testEmail + " --id " + agent, `agent "Lobby" is resumed`},
-			{"agent remove --account " + testEmail + " --id " + agent, `agent "Lobby" is removed`},
-			{"user change-email --new-email eve@example.com --email BOB@example.com", "the email of BOB@example.com is now eve@example.com"},
-			{"user set-role --role owner --email EVE@example.com", "the role of eve@example.com is owner"},
-			{"user remove --email " + testEmail, testEmail + " is removed"},
-		} {
-			r := portal(t, env, "", strings.Split(step.command, " ")...)
-			if account.expectOneLine(t, r); !strings.Contains(r.stderr, step.says) {
-				t.Errorf("%s: want %q, got %q", step.command, step.says, r.stderr)
-			}
+	url := modelstest.SQLiteURL(t)
+	env, store := databaseEnv(url), modelstest.Open(t, url, models.Options{})
+	account := createAccount(t, store)
+	mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com")
+	agent := account.agentID.String()
+	for _, step := range []struct{ command, says string }{
+		{"account rename --name Acme --account " + testEmail, `account "Ada" is renamed to "Acme"`},
+		{"agent rename --name Lobby --account " + testEmail + " --id " + agent, `agent "Reception" is renamed to "Lobby"`},
+		{"agent pause --account " + testEmail + " --id " + agent, `agent "Lobby" is paused: its widget tokens are refused, and its calls end`},
+		{"agent pause --account " + testEmail + " --id " + agent, `agent "Lobby" is paused`}, // a repetition changes nothing
+		{"agent resume --account " + testEmail + " --id " + agent, `agent "Lobby" is resumed`},
+		{"agent remove --account " + testEmail + " --id " + agent, `agent "Lobby" is removed`},
+		{"user change-email --new-email eve@example.com --email BOB@example.com", "the email of BOB@example.com is now eve@example.com"},
+		{"user set-role --role owner --email EVE@example.com", "the role of eve@example.com is owner"},
+		{"user remove --email " + testEmail, testEmail + " is removed"},
+	} {
+		r := portal(t, env, "", strings.Split(step.command, " ")...)
+		if account.expectOneLine(t, r); !strings.Contains(r.stderr, step.says) {
+			t.Errorf("%s: want %q, got %q", step.command, step.says, r.stderr)
 		}
-		if found := modelstest.Value(store.Accounts.Find(t.Context(), account.ID))(t); found.Name != "Acme" {
-			t.Errorf("the account is %+v", found)
+	}
+	if found := modelstest.Value(store.Accounts.Find(t.Context(), account.ID))(t); found.Name != "Acme" {
+		t.Errorf("the account is %+v", found)
+	}
+	agents := modelstest.Value(store.Agents.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
+	members := modelstest.Value(store.People.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
+	if len(agents.Items) != 0 || len(members.Items) != 1 || members.Items[0].Email != "eve@example.com" || members.Items[0].Role != people.RoleOwner {
+		t.Errorf("agents %v, users %v", agents.Items, members.Items)
+	}
+	var actions []record.Action
+	for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, record.ActivityPage{Limit: 8}))(t) {
+		if actions = append(actions, activity.Action); activity.ActorKind != record.ActorOperator {
+			t.Errorf("%s was recorded for %s", activity.Action, activity.ActorName)
 		}
-		agents := modelstest.Value(store.Agents.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
-		members := modelstest.Value(store.People.List(t.Context(), account.ID, value.Page{Limit: 10}))(t)
-		if len(agents.Items) != 0 || len(members.Items) != 1 || members.Items[0].Email != "eve@example.com" || members.Items[0].Role != people.RoleOwner {
-			t.Errorf("agents %v, users %v", agents.Items, members.Items)
-		}
-		var actions []record.Action
-		for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, record.ActivityPage{Limit: 8}))(t) {
-			if actions = append(actions, activity.Action); activity.ActorKind != record.ActorOperator {
-				t.Errorf("%s was recorded for %s", activity.Action, activity.ActorName)
-			}
-		}
-		slices.Reverse(actions)
-		if want := []record.Action{
-			record.ActionAccountRenamed, record.ActionAgentRenamed, record.ActionAgentPaused, record.ActionAgentResumed, record.ActionAgentRemoved,
-			record.ActionEmailChanged, record.ActionUserMadeOwner, record.ActionUserRemoved,
-		}; !slices.Equal(actions, want) {
-			t.Errorf("recorded %v, want %v", actions, want)
-		}
-	})
+	}
+	slices.Reverse(actions)
+	if want := []record.Action{
+		record.ActionAccountRenamed, record.ActionAgentRenamed, record.ActionAgentPaused, record.ActionAgentResumed, record.ActionAgentRemoved,
+		record.ActionEmailChanged, record.ActionUserMadeOwner, record.ActionUserRemoved,
+	}; !slices.Equal(actions, want) {
+		t.Errorf("recorded %v, want %v", actions, want)
+	}
 }
 
 // The environment of a command has only the database.
 func TestCommandsKnowTheSettingsOfThePortal(t *testing.T) {
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		env := databaseEnv(url)
-		i, account := startWithAccount(t, url, "PORTAL_PASSWORD_SIGN_IN=off", "PORTAL_OPERATOR_TOKEN="+strings.Repeat("operator-token", 3))
-		added := portal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com", "--role", "owner")
-		if added.status != 0 || !strings.Contains(added.stderr, "nobody can sign in with this password") {
-			t.Errorf("%+v", added)
-		}
-		modelstest.Exec(t, url, "INSERT INTO identities (issuer, subject, user_id, email, created_at) "+
-			"SELECT 'https://login.example.com', 'ada', id, '', created_at FROM users WHERE email = '"+testEmail+"'")
-		// The other owner has only a password, with which nobody signs in.
-		portal(t, env, "", "user", "remove", "--email", testEmail).failsWith(t, "last owner")
-		i.stop(t)
-		start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
-		mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
-		if n, err := account.store.Outbox.Waiting(t.Context()); err != nil || n != 2 {
-			t.Errorf("%d emails about the revocation wait, want 2, %v", n, err)
-		}
-		mustPortal(t, env, "", "user", "remove", "--email", testEmail)
-	})
+	url := modelstest.SQLiteURL(t)
+	env := databaseEnv(url)
+	i, account := startWithAccount(t, url, "PORTAL_PASSWORD_SIGN_IN=off", "PORTAL_OPERATOR_TOKEN="+strings.Repeat("operator-token", 3))
+	added := portal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com", "--role", "owner")
+	if added.status != 0 || !strings.Contains(added.stderr, "nobody can sign in with this password") {
+		t.Errorf("%+v", added)
+	}
+	modelstest.Exec(t, url, "INSERT INTO identities (issuer, subject, user_id, email, created_at) "+
+		"SELECT 'https://login.example.com', 'ada', id, '', created_at FROM users WHERE email = '"+testEmail+"'")
+	// The other owner has only a password, with which nobody signs in.
+	portal(t, env, "", "user", "remove", "--email", testEmail).failsWith(t, "last owner")
+	i.stop(t)
+	start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
+	mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
+	if n, err := account.store.Outbox.Waiting(t.Context()); err != nil || n != 2 {
+		t.Errorf("%d emails about the revocation wait, want 2, %v", n, err)
+	}
+	mustPortal(t, env, "", "user", "remove", "--email", testEmail)
 }
 
 func TestOperatorsErase(t *testing.T) {
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		env := databaseEnv(url)
-		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-		bob := mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com")
-		mustPortal(t, env, "", "user", "erase", "--email", "BOB@example.com")
-		erasedBefore := func(name, id string, command ...string) {
-			t.Helper()
-			r := portal(t, env, "", append(command, id)...)
-			if r.succeeds(t, ""); !regexp.MustCompile(`^portal: ` + name + ` ` + id + ` was erased at 20\d\d-\d\d-\d\dT[\d:]+Z\n$`).MatchString(r.stderr) {
-				t.Errorf("%q: %q", command, r.stderr)
-			}
+	url := modelstest.SQLiteURL(t)
+	env := databaseEnv(url)
+	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
+	bob := mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com")
+	mustPortal(t, env, "", "user", "erase", "--email", "BOB@example.com")
+	erasedBefore := func(name, id string, command ...string) {
+		t.Helper()
+		r := portal(t, env, "", append(command, id)...)
+		if r.succeeds(t, ""); !regexp.MustCompile(`^portal: ` + name + ` ` + id + ` was erased at 20\d\d-\d\d-\d\dT[\d:]+Z\n$`).MatchString(r.stderr) {
+			t.Errorf("%q: %q", command, r.stderr)
 		}
-		erasedBefore("user", bob, "user", "erase", "--email")
-		portal(t, env, "", "user", "erase", "--email", "bob@example.com").failsWith(t, "not found", "erased user", "id")
-		backup := filepath.Join(t.TempDir(), "portal.backup")
-		mustPortal(t, env, "", "backup", backup)
-		mustPortal(t, env, "", "account", "disable", "--account", testEmail)
-		mustPortal(t, env, "", "account", "erase", "--account", account.ID.String(), "--name", "Ada")
-		if left := mustPortal(t, env, "", "account", "list", "--json"); left != "[]" {
-			t.Errorf("left %s", left)
-		}
-		erasedBefore("account", account.ID.String(), "account", "erase", "--name", "Ada", "--account")
-		portal(t, env, "", "account", "erase", "--name", "Ada", "--account", uuid.NewString()).failsWith(t, "not found")
-		// An erasure that was interrupted is finished.
-		modelstest.Exec(t, url, "UPDATE erasures SET finished_at = NULL")
-		erasedBefore("account", account.ID.String(), "account", "erase", "--name", "Ada", "--account")
-		unfinished := modelstest.OpenDatabase(t, url).NewSelect().Table("erasures").Where("finished_at IS NULL")
-		if n := modelstest.Value(unfinished.Count(t.Context()))(t); n != 0 {
-			t.Errorf("%d erasures are not finished", n)
-		}
-		mustPortal(t, env, "", "restore", backup)
-		if left := mustPortal(t, env, "", "account", "list", "--json"); left != "[]" {
-			t.Errorf("the restore left %s", left)
-		}
-	})
+	}
+	erasedBefore("user", bob, "user", "erase", "--email")
+	portal(t, env, "", "user", "erase", "--email", "bob@example.com").failsWith(t, "not found", "erased user", "id")
+	backup := filepath.Join(t.TempDir(), "portal.backup")
+	mustPortal(t, env, "", "backup", backup)
+	mustPortal(t, env, "", "account", "disable", "--account", testEmail)
+	mustPortal(t, env, "", "account", "erase", "--account", account.ID.String(), "--name", "Ada")
+	if left := mustPortal(t, env, "", "account", "list", "--json"); left != "[]" {
+		t.Errorf("left %s", left)
+	}
+	erasedBefore("account", account.ID.String(), "account", "erase", "--name", "Ada", "--account")
+	portal(t, env, "", "account", "erase", "--name", "Ada", "--account", uuid.NewString()).failsWith(t, "not found")
+	// An erasure that was interrupted is finished.
+	modelstest.Exec(t, url, "UPDATE erasures SET finished_at = NULL")
+	erasedBefore("account", account.ID.String(), "account", "erase", "--name", "Ada", "--account")
+	unfinished := modelstest.OpenDatabase(t, url).NewSelect().Table("erasures").Where("finished_at IS NULL")
+	if n := modelstest.Value(unfinished.Count(t.Context()))(t); n != 0 {
+		t.Errorf("%d erasures are not finished", n)
+	}
+	mustPortal(t, env, "", "restore", backup)
+	if left := mustPortal(t, env, "", "account", "list", "--json"); left != "[]" {
+		t.Errorf("the restore left %s", left)
+	}
 }
 
 func TestCommandsExplainInvalidInput(t *testing.T) {

@@ -183,7 +183,7 @@ func TestAFloodOfSignInsIsBoundedAndDoesNotBlockTheAPI(t *testing.T) {
 	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
 	i := startBuilt(t, append(databaseEnv(databaseURL), testSecret, anyPort, "PORTAL_RATE_LIMIT=off"))
 
-	const crowd = 40
+	const crowd = 16
 	form := url.Values{"email": {testEmail}, "password": {testPassword}}
 	statuses := make(chan int, crowd)
 	var waiting sync.WaitGroup

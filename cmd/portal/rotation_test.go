@@ -10,6 +10,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/record"
 	"portal/models/widget"
 )
 
@@ -29,7 +30,7 @@ func TestSecretRotationHasNoGap(t *testing.T) {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
 			r := startRotation(t, append(secrets(oldSecret, ""), "PORTAL_WIDGET_TOKEN_ALG="+string(algorithm)))
-			v := r.one.signedIn(t)
+			v := r.session(r.one)
 			first := r.token(r.one)
 			for _, step := range []struct{ name, secret, previous string }{
 				{"publish", oldSecret, newSecret}, {"sign", newSecret, oldSecret},
@@ -102,7 +103,7 @@ func (r *rotation) restart(step string, changed []string) {
 func (r *rotation) agree(step string) {
 	r.t.Helper()
 	for _, way := range [][2]*instance{{r.one, r.two}, {r.two, r.one}} {
-		way[0].signedIn(r.t).At(way[1].URL).Get("/api-keys").Is(http.StatusOK)
+		r.session(way[0]).At(way[1].URL).Get("/api-keys").Is(http.StatusOK)
 		issued := r.token(way[0])
 		for when, published := range map[string]string{"now": way[1].Get("/.well-known/jwks.json").Body, "before": r.cached} {
 			keys := modelstest.Value(keyfunc.NewJWKSetJSON([]byte(published)))(r.t)
@@ -112,6 +113,17 @@ func (r *rotation) agree(step string) {
 		}
 		way[1].introspects(r.t, step, r.account.secret, issued)
 	}
+}
+
+// session returns a visitor with a session of the instance. A link saves the hashing of a password.
+func (r *rotation) session(i *instance) *modelstest.Visitor {
+	r.t.Helper()
+	store := r.account.store
+	user := modelstest.Value(store.People.FindByEmail(r.t.Context(), testEmail))(r.t)
+	link := modelstest.Value(store.SignIn.CreateLink(r.t.Context(), r.account.ID, user.ID, record.Operator()))(r.t)
+	v := modelstest.NewVisitor(r.t, i.URL)
+	v.Post("/sign-in-links/"+link.Token, nil).Is(http.StatusSeeOther)
+	return v
 }
 
 // token returns a token that the instance has signed.
