@@ -578,13 +578,11 @@ const callBatch = 200
 
 // findCall returns a call of the account, or of any account if the id is zero, or
 // [value.ErrCallNotFound].
-func findCall(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Call, error) {
+func findCall(ctx context.Context, conn bun.IDB, accountID, id uuid.UUID) (Call, error) {
 	var call Call
-	query := db.NewSelect().Model(&call).Where("call.id = ?", id)
-	if accountID != uuid.Nil {
-		query = query.Where("call.account_id = ?", accountID)
-	}
-	return call, value.NotFound("find call", query.Scan(ctx), value.ErrCallNotFound)
+	err := conn.NewSelect().Model(&call).Where("call.id = ?", id).
+		Apply(db.WhereIf(accountID != uuid.Nil, "call.account_id = ?", accountID)).Scan(ctx)
+	return call, value.NotFound("find call", err, value.ErrCallNotFound)
 }
 
 // CallPage selects calls.
@@ -622,35 +620,24 @@ func ParseCallPlace(text string) (CallPlace, bool) {
 
 // List returns a page of calls by their start, the newest first unless the page says otherwise.
 func (c *Calls) List(ctx context.Context, page CallPage) ([]Call, error) {
-	calls := []Call{}
-	query := c.db.NewSelect().Model(&calls).ColumnExpr("?TableColumns").
-		ColumnExpr("COALESCE(agent.name, '') AS agent_name, COALESCE(k.label, '') AS key_label").
-		Join("LEFT JOIN agents AS agent ON agent.id = call.agent_id AND agent.account_id = call.account_id").
-		Join("LEFT JOIN api_keys AS k ON k.id = call.api_key_id").
-		Limit(int64(page.Limit))
-	if page.AccountID != uuid.Nil {
-		query = query.Where("call.account_id = ?", page.AccountID)
-	}
-	if page.KeyID != uuid.Nil {
-		query = query.Where("call.api_key_id = ?", page.KeyID)
-	}
-	if page.AgentID != uuid.Nil {
-		query = query.Where("call.agent_id = ?", page.AgentID)
-	}
-	if !page.From.IsZero() {
-		query = query.Where("call.started_at >= ?", page.From)
-	}
-	if !page.Until.IsZero() {
-		query = query.Where("call.started_at < ?", page.Until)
-	}
 	order, beyond := "DESC", "<"
 	if page.OldestFirst {
 		order, beyond = "ASC", ">"
 	}
-	if page.After != (CallPlace{}) {
-		query = query.Where("(call.started_at, call.id) ? (?, ?)", bun.Safe(beyond), page.After.StartedAt, page.After.ID)
-	}
-	err := query.OrderExpr("call.started_at ?0, call.id ?0", bun.Safe(order)).Scan(ctx)
+	calls := []Call{}
+	err := c.db.NewSelect().Model(&calls).ColumnExpr("?TableColumns").
+		ColumnExpr("COALESCE(agent.name, '') AS agent_name, COALESCE(k.label, '') AS key_label").
+		Join("LEFT JOIN agents AS agent ON agent.id = call.agent_id AND agent.account_id = call.account_id").
+		Join("LEFT JOIN api_keys AS k ON k.id = call.api_key_id").
+		Apply(
+			db.WhereIf(page.AccountID != uuid.Nil, "call.account_id = ?", page.AccountID),
+			db.WhereIf(page.KeyID != uuid.Nil, "call.api_key_id = ?", page.KeyID),
+			db.WhereIf(page.AgentID != uuid.Nil, "call.agent_id = ?", page.AgentID),
+			db.WhereIf(!page.From.IsZero(), "call.started_at >= ?", page.From),
+			db.WhereIf(!page.Until.IsZero(), "call.started_at < ?", page.Until),
+			db.WhereIf(page.After != CallPlace{}, "(call.started_at, call.id) ? (?, ?)", bun.Safe(beyond), page.After.StartedAt, page.After.ID),
+		).
+		OrderExpr("call.started_at ?0, call.id ?0", bun.Safe(order)).Limit(int64(page.Limit)).Scan(ctx)
 	return calls, value.Failed("list calls", err)
 }
 

@@ -71,18 +71,24 @@ func SelectActivities(db bun.IDB, into *[]Activity) *bun.SelectQuery {
 
 // query selects a page of activities, with these columns as their position and time.
 func (l *ActivityLog) query(accountID uuid.UUID, page ActivityPage, position, at bun.Ident) *bun.SelectQuery {
-	query := SelectActivities(l.db, new([]Activity)).
+	return SelectActivities(l.db, new([]Activity)).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		ColumnExpr("? AS position, ? AS last_at", position, at).
 		ColumnExpr("COALESCE((SELECT c.former_label FROM activities AS c WHERE c.subject_id = activity.actor_id "+
 			"AND c.action = ? AND c.id > activity.id ORDER BY c.id LIMIT 1), '') AS actor_then", ActionEmailChanged).
 		Join("LEFT JOIN api_keys AS replaced ON replaced.id = k.replaces_id AND replaced.account_id = activity.account_id AND activity.action = ?", ActionKeyGenerated).
 		Where("activity.account_id = ?", accountID).
-		OrderExpr("? DESC", position).Limit(int64(page.Limit))
-	if page.Before != uuid.Nil {
-		query = query.Where("? < ?", position, page.Before)
-	}
-	return page.filter(query, at)
+		OrderExpr("? DESC", position).Limit(int64(page.Limit)).
+		Apply(
+			db.WhereIf(page.Before != uuid.Nil, "? < ?", position, page.Before),
+			db.WhereIf(len(page.Actions) > 0, "activity.action IN (?)", bun.List(page.Actions)),
+			db.WhereIf(page.ActorKind != "", "activity.actor_kind = ?", page.ActorKind),
+			db.WhereIf(page.ActorID != uuid.Nil, "activity.actor_id = ?", page.ActorID),
+			db.WhereIf(page.KeyID != uuid.Nil, "activity.subject_id = ?", page.KeyID),
+			db.WhereIf(!page.From.IsZero(), "? >= ?", at, page.From),
+			db.WhereIf(!page.Until.IsZero(), "? < ?", at, page.Until),
+			page.search,
+		)
 }
 
 // ActivityReport selects a page of a report of activities.
@@ -136,38 +142,21 @@ func (l *ActivityLog) Report(ctx context.Context, page ActivityReport) ([]Activi
 	return activities, value.Failed("report activity", err)
 }
 
-func (p ActivityPage) filter(query *bun.SelectQuery, at bun.Ident) *bun.SelectQuery {
-	if len(p.Actions) > 0 {
-		query = query.Where("activity.action IN (?)", bun.List(p.Actions))
+// search adds the condition that an activity has the text.
+func (p ActivityPage) search(query *bun.SelectQuery) *bun.SelectQuery {
+	if p.Search == "" {
+		return query
 	}
-	if p.ActorKind != "" {
-		query = query.Where("activity.actor_kind = ?", p.ActorKind)
+	pattern, lower := "%"+likeEscaper.Replace(p.Search)+"%", bun.Safe("LOWER")
+	if strings.ContainsFunc(p.Search, func(r rune) bool { return r >= utf8.RuneSelf }) && !db.IsPostgres(query.DB()) {
+		lower = "unicode_lower" // see package database; slower
 	}
-	if p.ActorID != uuid.Nil {
-		query = query.Where("activity.actor_id = ?", p.ActorID)
-	}
-	if p.KeyID != uuid.Nil {
-		query = query.Where("activity.subject_id = ?", p.KeyID)
-	}
-	if !p.From.IsZero() {
-		query = query.Where("? >= ?", at, p.From)
-	}
-	if !p.Until.IsZero() {
-		query = query.Where("? < ?", at, p.Until)
-	}
-	if p.Search != "" {
-		pattern, lower := "%"+likeEscaper.Replace(p.Search)+"%", bun.Safe("LOWER")
-		if strings.ContainsFunc(p.Search, func(r rune) bool { return r >= utf8.RuneSelf }) && !db.IsPostgres(query.DB()) {
-			lower = "unicode_lower" // see package database; slower
+	return query.WhereGroup(" AND ", func(query *bun.SelectQuery) *bun.SelectQuery {
+		for _, column := range []string{"activity.label", "activity.former_label", "u.email", "activity.address"} {
+			query = query.WhereOr("?0(?1) LIKE ?0(?2) ESCAPE '!'", lower, bun.Ident(column), pattern)
 		}
-		query = query.WhereGroup(" AND ", func(query *bun.SelectQuery) *bun.SelectQuery {
-			for _, column := range []string{"activity.label", "activity.former_label", "u.email", "activity.address"} {
-				query = query.WhereOr("?0(?1) LIKE ?0(?2) ESCAPE '!'", lower, bun.Ident(column), pattern)
-			}
-			return query.WhereOr("k.last_four = ?", p.Search)
-		})
-	}
-	return query
+		return query.WhereOr("k.last_four = ?", p.Search)
+	})
 }
 
 var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")

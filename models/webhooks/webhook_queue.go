@@ -103,13 +103,10 @@ func (w *Webhooks) nextEndpoint(ctx context.Context, turn Turn) (endpoint Endpoi
 
 // except leaves these endpoints and accounts out of a query with columns for them.
 func except(query *bun.SelectQuery, endpointColumn string, endpoints []uuid.UUID, accountColumn string, accounts []uuid.UUID) *bun.SelectQuery {
-	if len(endpoints) > 0 {
-		query = query.Where("? NOT IN (?)", bun.Ident(endpointColumn), bun.List(endpoints))
-	}
-	if len(accounts) > 0 {
-		query = query.Where("? NOT IN (?)", bun.Ident(accountColumn), bun.List(accounts))
-	}
-	return query
+	return query.Apply(
+		db.WhereIf(len(endpoints) > 0, "? NOT IN (?)", bun.Ident(endpointColumn), bun.List(endpoints)),
+		db.WhereIf(len(accounts) > 0, "? NOT IN (?)", bun.Ident(accountColumn), bun.List(accounts)),
+	)
 }
 
 // eachWaiting returns the query for the endpoints with a delivery that waits, and when the first of

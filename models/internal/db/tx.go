@@ -95,6 +95,16 @@ func InTx[T any](ctx context.Context, db *DB, operation string, work func(ctx co
 	return result, err
 }
 
+// WhereIf adds a condition to a query that it is applied to, if wanted.
+func WhereIf(wanted bool, condition string, args ...any) func(*bun.SelectQuery) *bun.SelectQuery {
+	return func(query *bun.SelectQuery) *bun.SelectQuery {
+		if wanted {
+			query = query.Where(condition, args...)
+		}
+		return query
+	}
+}
+
 // Locked lets a query lock the rows that it selects, with a strength such as "SHARE". SQLite needs
 // no lock, because its transactions run one at a time.
 func (db *DB) Locked(query *bun.SelectQuery, strength string) *bun.SelectQuery {
