@@ -96,7 +96,7 @@ var table = []struct {
 		"You signed in more than 10 minutes ago. Sign in with a new sign-in link, then try again.")},
 	{value.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
 	{value.ErrWrongCode, portalOnly(http.StatusUnprocessableEntity,
-		"Incorrect code. Enter the current code from your app. Each code works only once.")},
+		"Incorrect code. Enter the current code from your app. Each code works only once. If none works, check the clock of your phone.")},
 	{value.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
 }
 
