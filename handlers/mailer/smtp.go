@@ -349,7 +349,11 @@ func (t target) startTLS(client dialog, config *tls.Config) error {
 	case err != nil:
 		return err
 	case offered:
-		return client.StartTLS(config)
+		err := client.StartTLS(config)
+		if response, refused := errors.AsType[*textproto.Error](err); refused && response.Code == 454 && t.encryption == startTLSIfOffered {
+			return nil // a server without a certificate (RFC 3207, section 4)
+		}
+		return err
 	case t.encryption == startTLS:
 		return errors.New("the SMTP server does not offer STARTTLS")
 	default:

@@ -156,6 +156,22 @@ func TestPasswordIsSent(t *testing.T) {
 	}
 }
 
+// A server on this machine may offer STARTTLS and have no certificate.
+func TestServerOfThisMachineThatRefusesSTARTTLS(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]mailer.Stats{"127.0.0.1": {Sent: 1}, remote: {Failed: 1}} {
+		server := mailertest.Start(t, "--no-starttls")
+		s := newSystem(t, modelstest.SQLiteURL(t))
+		s.queue(t, "ada@example.com")
+		m, stop := s.run(t, s.Store, "smtp://"+host+":"+server.Port)
+		eventually(t, "an attempt ends", func() bool { return m.Stats() != (mailer.Stats{}) })
+		stop()
+		if m.Stats() != want {
+			t.Errorf("%s: %+v, the log has %s", host, m.Stats(), s.log)
+		}
+	}
+}
+
 // A server without a valid certificate gets neither the password nor the mail, and the mail waits.
 func TestPasswordIsNotSentToAnUnknownServer(t *testing.T) {
 	t.Parallel()

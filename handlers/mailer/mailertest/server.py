@@ -26,6 +26,7 @@ parser.add_argument("--smtps", action="store_true")
 parser.add_argument("--offer", default="LOGIN PLAIN", help="mechanisms in the response to EHLO")
 parser.add_argument("--announce", default="AUTH ", help="what comes before the mechanisms")
 parser.add_argument("--small", action="store_true", help="write the response to EHLO in small letters")
+parser.add_argument("--no-starttls", action="store_true", help="offer STARTTLS and refuse it")
 parser.add_argument("--no-bye", action="store_true", help="never respond to QUIT")
 parser.add_argument("--accept", default="LOGIN PLAIN", help="mechanisms that take the password")
 parser.add_argument("--hang-up", action="store_true", help="end the connection at a second command AUTH")
@@ -43,6 +44,8 @@ class Handler:
         session.host_name = hostname
         offer = "250-" + arguments.announce + arguments.offer
         lines = [offer if "AUTH" in line else line for line in responses]
+        if arguments.no_starttls:
+            lines.insert(1, "250-STARTTLS")
         return [line.lower() for line in lines] if arguments.small else lines
 
     async def handle_AUTH(self, server, session, envelope, args):
