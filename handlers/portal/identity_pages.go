@@ -114,7 +114,7 @@ func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
 	if err == nil {
 		return nil
 	}
-	if request.State == "" {
+	if request.State == "" && errors.Is(err, identity.ErrExpired) {
 		var session *people.Session
 		p.withDeadline(c, func() { session, _ = p.currentSession(c) })
 		if session != nil { // such as after going back

@@ -144,15 +144,19 @@ func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Val
 			return identity, expired("the response", fmt.Errorf("it has the parameter %s %d times", name, len(parameters[name])))
 		}
 	}
-	if r.State == "" || !equal(parameters.Get("state"), r.State) {
-		return identity, ErrExpired
+	refused := fmt.Errorf("the error is %s", described(parameters.Get("error"), parameters.Get("error_description")))
+	switch state := parameters.Get("state"); {
+	case state == "" && parameters.Get("error") == "access_denied": // some providers leave out the state
+		return identity, fmt.Errorf("%w: %w", ErrDenied, refused)
+	case r.State == "" || !equal(state, r.State):
+		return identity, expired("the response without a known state", refused)
 	}
 	err = p.step(ctx, func(ctx context.Context) error {
 		found, err := p.metadata.get(ctx, metadataAge)
 		if err != nil {
 			return err
 		}
-		if err := p.checkResponse(found, parameters); err != nil {
+		if err := p.checkResponse(found, parameters, refused); err != nil {
 			return err
 		}
 		identity, err = found.redeem(ctx, r, parameters.Get("code"), emailUse)
@@ -161,21 +165,20 @@ func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Val
 	return identity, err
 }
 
-// checkResponse returns an error unless the parameters have a code from this provider.
-func (p *Provider) checkResponse(found *discovered, parameters url.Values) error {
+// checkResponse returns an error unless the parameters have a code from this provider. The error
+// refused is the one that they have.
+func (p *Provider) checkResponse(found *discovered, parameters url.Values, refused error) error {
 	// Otherwise an attacker's provider could send the response of another one (RFC 9207). A
 	// visitor can change iss as well as state, so it is no failure of the provider.
 	issuer := parameters.Get("iss")
 	if issuer != "" && issuer != p.config.Issuer || issuer == "" && found.sendsIssuer {
 		return expired("the response", fmt.Errorf("its parameter iss is %.200q, not the issuer", issuer))
 	}
-	code := parameters.Get("error")
-	cause := fmt.Errorf("the error is %s", described(code, parameters.Get("error_description")))
-	switch {
+	switch code := parameters.Get("error"); {
 	case code == "access_denied":
-		return fmt.Errorf("%w: %w", ErrDenied, cause)
+		return fmt.Errorf("%w: %w", ErrDenied, refused)
 	case code != "":
-		return failure("the response", cause)
+		return failure("the response", refused)
 	case parameters.Get("code") == "":
 		return failure("the response", errors.New("it has no code"))
 	}

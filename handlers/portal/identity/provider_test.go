@@ -276,6 +276,9 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 	}{
 		{url.Values{"state": {"another"}}, identity.ErrExpired},
 		{url.Values{"state": nil}, identity.ErrExpired},
+		{url.Values{"state": nil, "code": nil, "error": {"access_denied"}}, identity.ErrDenied},
+		{url.Values{"state": nil, "code": nil, "error": {"server_error"}}, identity.ErrExpired},
+		{url.Values{"state": {"another"}, "code": nil, "error": {"access_denied"}}, identity.ErrExpired},
 		{url.Values{"code": {"one", "another"}}, identity.ErrExpired},
 		{url.Values{"code": nil}, identity.ErrFailed},
 		{url.Values{"code": nil, "error": {"access_denied"}}, identity.ErrDenied},
@@ -456,6 +459,14 @@ func TestCausesHaveTheDescriptionOfTheProvider(t *testing.T) {
 		{
 			parameters: url.Values{"error": {"access_denied"}, "error_description": {"Verify your email first"}},
 			want:       identity.ErrDenied, cause: `"access_denied" ("Verify your email first")`,
+		},
+		{
+			parameters: url.Values{"state": nil, "error": {"access_denied"}, "error_description": {"Unauthorized"}},
+			want:       identity.ErrDenied, cause: `"access_denied" ("Unauthorized")`,
+		},
+		{
+			parameters: url.Values{"state": nil, "error": {"unauthorized_client"}, "error_description": {"Not assigned"}},
+			want:       identity.ErrExpired, cause: `"unauthorized_client" ("Not assigned")`,
 		},
 		{parameters: url.Values{"iss": {"https://login.example.com/"}}, want: identity.ErrExpired, cause: `iss is "https://login.example.com/"`},
 		{parameters: url.Values{"code": {"one", "another"}}, want: identity.ErrExpired, cause: "the parameter code 2 times"},
