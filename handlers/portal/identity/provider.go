@@ -213,6 +213,9 @@ func expired(what string, cause error) error {
 
 // described returns an error code of the provider with its description.
 func described(code, description string) string {
+	if code == "" {
+		return "missing"
+	}
 	return fmt.Sprintf("%.100q (%.200q)", code, description)
 }
 

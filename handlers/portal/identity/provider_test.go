@@ -470,6 +470,7 @@ func TestCausesHaveTheDescriptionOfTheProvider(t *testing.T) {
 		},
 		{parameters: url.Values{"iss": {"https://login.example.com/"}}, want: identity.ErrExpired, cause: `iss is "https://login.example.com/"`},
 		{parameters: url.Values{"code": {"one", "another"}}, want: identity.ErrExpired, cause: "the parameter code 2 times"},
+		{parameters: url.Values{"state": {"another"}}, want: identity.ErrExpired, cause: "without a known state: the error is missing"},
 		{change: refusing("invalid_grant"), want: identity.ErrExpired, cause: `"invalid_grant" ("… is not the secret")`},
 		{change: refusing("invalid_client"), want: identity.ErrFailed, cause: `401 Unauthorized, the error is "invalid_client" ("… is not the secret")`},
 		{change: func(h *hostile) { h.token = func(c map[string]any) { c["aud"] = []string{"portal", "api"} } }, want: identity.ErrFailed, cause: "2 audiences (aud) and no authorized party (azp)"},
