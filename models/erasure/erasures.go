@@ -219,10 +219,12 @@ func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 }
 
 // deleteKeys deletes keys, and then their rows again: transactions that hold the keys, whose end it
-// waits for, may have written some since. Later ones write none; see [db.Tx.KeepKeys].
+// waits for, may have written some since. Later ones write none; see [db.Tx.KeepKeys], which locks
+// several keys in the same order.
 func (e *Erasures) deleteKeys(ctx context.Context, ids []uuid.UUID) error {
 	return e.db.InTx(ctx, "erase API keys", func(ctx context.Context, tx db.Tx) error {
-		if _, err := tx.NewDelete().TableExpr("api_keys").Where("id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
+		ordered := e.db.Locked(tx.NewSelect().Table("api_keys").Column("id").Where("id IN (?)", bun.List(ids)).OrderExpr("id"), waits)
+		if _, err := tx.NewDelete().TableExpr("api_keys").Where("id IN (?)", ordered).Exec(ctx); err != nil {
 			return err
 		}
 		for table, where := range rowsOf(someKeys) {

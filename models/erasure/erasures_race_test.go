@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"portal/models"
@@ -83,6 +84,14 @@ func TestErasedAccountStaysErased(t *testing.T) {
 	})
 }
 
+// awaitLocks returns when this many statements wait for locks.
+func (f *fixture) awaitLocks(t *testing.T, n int) {
+	t.Helper()
+	modelstest.Eventually(t, "statements wait for locks", func() bool {
+		return n == f.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+	})
+}
+
 // The erasure waits for a write that has begun before.
 func TestErasureWaitsForWritesInTheBackground(t *testing.T) {
 	t.Parallel()
@@ -91,20 +100,37 @@ func TestErasureWaitsForWritesInTheBackground(t *testing.T) {
 	left.begin(t, f)
 	other := modelstest.Value(f.DB.BeginTx(ctx, nil))(t)
 	must(t, errOf(other.ExecContext(ctx, "LOCK TABLE api_key_sources IN SHARE MODE")))
-	awaitLocks := func(n int) {
-		t.Helper()
-		modelstest.Eventually(t, "statements wait for locks", func() bool {
-			return n == f.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-		})
-	}
 	var running sync.WaitGroup
 	running.Go(func() { f.Briefly(t, models.Options{}, left.remember) })
-	awaitLocks(1)
+	f.awaitLocks(t, 1)
 	finished := make(chan error, 1)
 	go func() { finished <- f.Erasures.Finish(ctx) }()
-	awaitLocks(2)
+	f.awaitLocks(t, 2)
 	must(t, other.Rollback())
 	running.Wait()
+	must(t, <-finished)
+	left.checkErased(t, f)
+}
+
+// A write in the background keeps several keys, in the order of their ids.
+func TestErasureAndWritesInTheBackgroundDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	ctx, left := t.Context(), f.leftovers(t)
+	later, _ := f.Key(t, left.customer)
+	f.Exec(t, "UPDATE api_keys SET label = 'changed' WHERE id = ?", left.key.ID) // moves the row behind that of the other key
+	left.begin(t, f)
+	other := modelstest.Value(f.DB.BeginTx(ctx, nil))(t)
+	keep := func(id uuid.UUID) {
+		t.Helper()
+		modelstest.Value(other.ExecContext(ctx, "SELECT id FROM api_keys WHERE id = ? FOR KEY SHARE", id))(t)
+	}
+	keep(left.key.ID)
+	finished := make(chan error, 1)
+	go func() { finished <- f.Erasures.Finish(ctx) }()
+	f.awaitLocks(t, 1)
+	keep(later.ID)
+	must(t, other.Commit())
 	must(t, <-finished)
 	left.checkErased(t, f)
 }
