@@ -253,8 +253,10 @@ func (p *endPass) endAll(ctx context.Context, ends []callEnd) error {
 	}
 	for reason, ids := range byReason {
 		for batch := range slices.Chunk(ids, value.WriteBatch) {
-			_, err := p.db.NewUpdate().Model((*Call)(nil)).Set("ending = ?", reason).
-				Where("id IN (?) AND ended_at IS NULL", bun.List(batch)).Exec(ctx)
+			// In the order of lockCalls.
+			open := p.db.Locked(p.db.NewSelect().Model((*Call)(nil)).Column("id").
+				Where("id IN (?) AND ended_at IS NULL", bun.List(batch)).OrderExpr("room_id"), "UPDATE")
+			_, err := p.db.NewUpdate().Model((*Call)(nil)).Set("ending = ?", reason).Where("id IN (?)", open).Exec(ctx)
 			if err != nil {
 				return value.Failed("write why calls end", err)
 			}

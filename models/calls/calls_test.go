@@ -196,6 +196,35 @@ func TestChangesOfAccessEndCalls(t *testing.T) {
 	})
 }
 
+// Reports lock calls in the order of their rooms.
+func TestEndsOfCallsAndReportsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	server := modelstest.LiveKit(t)
+	f := callFixture{newFixture(t, modelstest.PostgresURL(t), models.Options{LiveKit: server.Portal(), Now: time.Now, Mail: true}), server}
+	ctx, c := t.Context(), f.Customer(t)
+	agent, key := f.Agent(t, c), modelstest.Errless(f.Key(t, c))
+	open := []*livekitserver.Call{f.open(t, agent.ID, key.ID), f.open(t, agent.ID, key.ID)}
+	list := f.listed(t, c, 2)
+	slices.SortFunc(list, func(a, b calls.Call) int { return strings.Compare(a.RoomID, b.RoomID) })
+	f.Exec(t, "UPDATE calls SET visitors = visitors WHERE id = ?", list[0].ID) // moves the row behind that of the other call
+	f.Exec(t, "ANALYZE calls")                                                 // so that it is read in this order
+	report := modelstest.Value(f.DB.BeginTx(ctx, nil))(t)
+	lock := func(call calls.Call) {
+		t.Helper()
+		modelstest.Value(report.ExecContext(ctx, "SELECT id FROM calls WHERE id = ? FOR UPDATE", call.ID))(t)
+	}
+	modelstest.Value(report.ExecContext(ctx, "SET LOCAL deadlock_timeout = '1ms'"))(t)
+	lock(list[0])
+	f.Revoke(t, key)
+	f.Calls.Wake()
+	eventually(t, "the end waits", func() bool {
+		return f.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE%calls%ending = %'") == 1
+	})
+	lock(list[1])
+	must(t, report.Commit())
+	f.expectEnd(t, open...)
+}
+
 // A client that joins again with its token is disconnected again, and recorded once a minute.
 func TestRevokedClientCannotComeBack(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
