@@ -49,7 +49,7 @@ func TestReportsDoNotReadAllEndedKeys(t *testing.T) {
 		for _, ended := range []struct {
 			keys int
 			ago  time.Duration
-		}{{5000, 3 * time.Hour}, {5000, 3 * time.Hour}, {keys.MaxUsageKeys - 2, 2 * time.Hour}, {1, time.Hour}} {
+		}{{5000, 3 * time.Hour}, {keys.MaxUsageKeys - 2, 2 * time.Hour}, {1, time.Hour}} {
 			f.ManyKeys(t, c, ended.keys)
 			f.Exec(t, "UPDATE api_keys SET revoked_at = ? WHERE account_id = ? AND revoked_at IS NULL", f.Clock.Now().Add(-ended.ago), c.ID)
 		}

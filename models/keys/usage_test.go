@@ -181,7 +181,7 @@ func TestLastUsesNeverMoveBack(t *testing.T) {
 // request once.
 func TestInstancesWriteTheSameKeysConcurrently(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		const ofAccount, rounds, instances = 60, 6, 3
+		const ofAccount, rounds, instances = 60, 3, 3
 		c, logged := f.Customer(t), &modelstest.LogBuffer{}
 		var used [ofAccount]atomic.Int64
 		var generated [ofAccount]keys.Key
