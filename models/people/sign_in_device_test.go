@@ -172,7 +172,7 @@ func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
 // for the next test.
 func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
-	const flood = 20
+	const flood = 12
 	// Hashing takes time.
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{PasswordMemory: modelstest.DefaultPasswordMemory})
 	c := f.Customer(t)
