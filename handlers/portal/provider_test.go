@@ -36,13 +36,11 @@ var (
 	startProvider sync.Once
 )
 
-// onProviderSite runs a test against a portal with a provider on each database.
+// onProviderSite runs a test against a portal with a provider.
 func onProviderSite(t *testing.T, options models.Options, run func(t *testing.T, s *site)) {
 	t.Helper()
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		run(t, newSite(t, databaseURL, httpBase, options).withProvider(t, sharedProvider(t)))
-	})
+	run(t, newSite(t, modelstest.SQLiteURL(t), httpBase, options).withProvider(t, sharedProvider(t)))
 }
 
 // toProvider starts a sign-in and returns the address at the provider.
