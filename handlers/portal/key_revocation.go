@@ -209,11 +209,7 @@ func (p *revocationPages) list(c *gin.Context) error {
 }
 
 func (p *revocationPages) rows(c *gin.Context, ofAccount []keys.Key) ([]templates.RevokedKeyRow, error) {
-	ids := make([]uuid.UUID, len(ofAccount))
-	for i, key := range ofAccount {
-		ids[i] = key.ID
-	}
-	usage, err := p.keyUsage.Of(c.Request.Context(), sessionFrom(c).AccountID, keys.Days(revokedDays+1), ids...)
+	usage, err := p.keyUsage.Of(c.Request.Context(), sessionFrom(c).AccountID, keys.Days(revokedDays+1), value.IDs(ofAccount)...)
 	if err != nil {
 		return nil, err
 	}

@@ -186,11 +186,7 @@ func (p *usagePages) seconds(c *gin.Context, view usageView) (map[uuid.UUID]int6
 	if !p.hasMinutes(view) {
 		return map[uuid.UUID]int64{}, nil
 	}
-	ids := make([]uuid.UUID, len(view.usages))
-	for i, usage := range view.usages {
-		ids[i] = usage.ID
-	}
-	return p.calls.SecondsByKey(c.Request.Context(), ids, view.span.Starts(p.now())[0])
+	return p.calls.SecondsByKey(c.Request.Context(), value.IDs(view.usages), view.span.Starts(p.now())[0])
 }
 
 // export sends the usage as CSV, with a line for each hour or day that a key was used.

@@ -74,13 +74,6 @@ func eachPage[T value.Entry](ctx context.Context, db *db.DB, accountID uuid.UUID
 // emailsInText finds emails in texts, also as parts of URLs.
 type emailsInText []*regexp.Regexp
 
-func idsOf[T value.Entry](rows []T) (ids []uuid.UUID) {
-	for _, row := range rows {
-		ids = append(ids, row.EntryID())
-	}
-	return ids
-}
-
 // searchedIn returns the columns with the searched texts of this type of rows.
 func searchedIn(db *db.DB, row reflect.Type) []string {
 	return strings.Fields(tableNamed(db.Table(row).Name).searched)

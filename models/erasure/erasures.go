@@ -192,7 +192,7 @@ func (e *Erasures) update(ctx context.Context, row erasure, set string, args ...
 // users in pages, because an account can have had any number of them.
 func (e *Erasures) finishAccount(ctx context.Context, row erasure) error {
 	err := eachPage(ctx, e.db, row.AccountID, func(keys []keys.Key) error {
-		ids := idsOf(keys)
+		ids := value.IDs(keys)
 		if err := e.deleteRows(ctx, someKeys, bun.List(ids)); err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (e *Erasures) deleteUsers(ctx context.Context, users []people.User) error {
 	if err := tableNamed("outbox").deleteWhere(ctx, e.db, waits, "email_hash IN (?)", bun.List(hashes)); err != nil {
 		return err
 	}
-	return e.deleteRows(ctx, someUsers, bun.List(idsOf(users)))
+	return e.deleteRows(ctx, someUsers, bun.List(value.IDs(users)))
 }
 
 // deleteRows deletes the rows of an owner. arg is the argument of the conditions.

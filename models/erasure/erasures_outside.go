@@ -23,7 +23,7 @@ import (
 // replaceReasons replaces the emails in the reasons of refused exchanges of the account's keys.
 func (e *Erasures) replaceReasons(ctx context.Context, accountID uuid.UUID, emails emailsInText) error {
 	return eachPage(ctx, e.db, accountID, func(ofAccount []keys.Key) error {
-		for batch := range slices.Chunk(idsOf(ofAccount), value.WriteBatch) {
+		for batch := range slices.Chunk(value.IDs(ofAccount), value.WriteBatch) {
 			err := e.db.InTx(ctx, "erase a user from exchanges", func(ctx context.Context, tx db.Tx) error {
 				var found []keys.Exchange
 				err := tx.NewSelect().Model(&found).Where("api_key_id IN (?) AND reason <> ''", bun.List(batch)).Scan(ctx)

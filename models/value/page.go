@@ -20,6 +20,14 @@ type List[T any] struct {
 // Entry is an entry of a list.
 type Entry interface{ EntryID() uuid.UUID }
 
+// IDs returns the ids of entries.
+func IDs[T Entry](entries []T) (ids []uuid.UUID) {
+	for _, entry := range entries {
+		ids = append(ids, entry.EntryID())
+	}
+	return ids
+}
+
 // Cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
 func Cut[T Entry](rows []T, p Page) List[T] {
 	if len(rows) <= p.Limit {
