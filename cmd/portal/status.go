@@ -83,8 +83,7 @@ func age(w models.Waiting, now time.Time) *int64 {
 	if w.Since.IsZero() {
 		return nil
 	}
-	seconds := int64(max(0, now.Sub(w.Since)) / time.Second)
-	return &seconds
+	return new(int64(max(0, now.Sub(w.Since)) / time.Second))
 }
 
 func (s statusReport) write(t terminal) error {

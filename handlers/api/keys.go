@@ -54,8 +54,7 @@ type trustBody struct {
 func newProof(key keys.Key) (p proof, masked *string) {
 	p.Credential = key.Credential
 	if !key.IsWorkload() {
-		text := key.Masked()
-		return p, &text
+		return p, new(key.Masked())
 	}
 	p.Trust = &trustBody{Rule: *key.Trust, Pins: key.TrustPins}
 	if p.Trust.Pins == nil {
@@ -130,8 +129,7 @@ func inUTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	utc := t.UTC()
-	return &utc
+	return new(t.UTC())
 }
 
 type keysBody struct {

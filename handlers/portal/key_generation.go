@@ -133,8 +133,7 @@ func (p *keyPages) submittedKey(c *gin.Context) (s submittedKey, err error) {
 	s.key.Restrictions, s.valid = p.restrictions.submitted(c, &s.form.Restrictions, keys.Key{Access: s.key.Access})
 	s.used = s.form.OnlyReports || c.PostForm("provider") != "" || !reflect.DeepEqual(s.form.Restrictions, s.unused)
 	if s.form.Trust.Workload = s.form.Trust.Offered && c.PostForm("credential") == string(keys.CredentialWorkload); s.form.Trust.Workload {
-		rule := p.trust.submitted(c, &s.form.Trust)
-		s.key.Trust = &rule
+		s.key.Trust = new(p.trust.submitted(c, &s.form.Trust))
 	}
 	return s, nil
 }

@@ -93,8 +93,7 @@ func (p *trustPages) save(c *gin.Context) error {
 	case errors.Is(err, value.ErrKeyAlreadyRevoked):
 		return p.views.redirectRevoked(c, key, true)
 	case errors.Is(err, value.ErrTrustChanged):
-		current := p.formOf("", *key.Trust)
-		page.Key, page.Version, page.Current = key, key.TrustVersion.String(), &current
+		page.Key, page.Version, page.Current = key, key.TrustVersion.String(), new(p.formOf("", *key.Trust))
 		return p.show(c, http.StatusConflict, page)
 	case err != nil:
 		return err

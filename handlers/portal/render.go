@@ -183,6 +183,5 @@ func optionalMoment(at *time.Time, now time.Time) *templates.Moment {
 	if at == nil {
 		return nil
 	}
-	moment := templates.NewMoment(*at, now)
-	return &moment
+	return new(templates.NewMoment(*at, now))
 }

@@ -233,8 +233,7 @@ func setAgentPaused(ctx context.Context, tx db.Tx, agent Agent, paused bool, act
 	action := record.ActionAgentResumed
 	agent.PausedAt = nil
 	if paused {
-		now := tx.Now()
-		action, agent.PausedAt = record.ActionAgentPaused, &now
+		action, agent.PausedAt = record.ActionAgentPaused, new(tx.Now())
 	}
 	if err := tx.Update(ctx, &agent, "paused_at"); err != nil {
 		return Agent{}, err

@@ -320,8 +320,7 @@ func (l *callList) see(call *Call, listed, occupied bool) {
 		call.UnseenSince = nil
 	case listed && l.at.Sub(call.lastReported()) < settling: // the list does not count the visitor yet
 	case call.UnseenSince == nil:
-		since := call.lastSeen(l.round.ListedAt)
-		call.UnseenSince = &since
+		call.UnseenSince = new(call.lastSeen(l.round.ListedAt))
 	case l.round.ListedAt != nil && l.at.Sub(*l.round.ListedAt) >= listGap, l.at.Sub(*call.UnseenSince) >= unseenFor:
 		call.end(*call.UnseenSince, cmp.Or(call.Ending, EndUnknown))
 		if !listed {

@@ -152,6 +152,5 @@ func (k *Keys) RenewedExpiry(replaced Key, now time.Time) *time.Time {
 	if lifetime == 0 {
 		return nil
 	}
-	at := now.Add(lifetime)
-	return &at
+	return new(now.Add(lifetime))
 }

@@ -90,8 +90,7 @@ func (l *Leaks) revokeOne(ctx context.Context, tx db.Tx, key Key, leak record.Le
 	case err != nil:
 		return "", err
 	}
-	now := tx.Now()
-	key.RevokedAt, key.Leak = &now, leak
+	key.RevokedAt, key.Leak = new(tx.Now()), leak
 	if err := tx.Update(ctx, &key, "revoked_at", "leak_reporter", "leak_url"); err != nil {
 		return "", err
 	}

@@ -72,8 +72,7 @@ func (w *keyWarning) reset() {
 
 // postpone sets the time of the next look: now plus by.
 func (w *keyWarning) postpone(now time.Time, by time.Duration) {
-	check := now.Add(by)
-	w.CheckAt = &check
+	w.CheckAt = new(now.Add(by))
 }
 
 // next returns what is due now, and sets the time of the next look. A key is revoked after lifetime
@@ -126,8 +125,7 @@ func (w *keyWarning) warn(now time.Time, id *uuid.UUID) {
 	if id != nil {
 		w.Warnings++
 	}
-	ends := now.Add(left)
-	w.EndsAt, w.WarningID = &ends, id
+	w.EndsAt, w.WarningID = new(now.Add(left)), id
 	check, _ := w.following(id != nil)
 	w.CheckAt = &check
 }
@@ -231,8 +229,7 @@ func (u *Unused) Revoke(ctx context.Context) error {
 // postpone lets these keys start anew in an hour, because their account is being erased or their
 // state could not be written.
 func (u *Unused) postpone(ctx context.Context, ids []uuid.UUID) error {
-	check := u.keys.db.Now().Add(unusedMargin)
-	anew := keyWarning{Policy: u.keys.unusedLifetime, CheckAt: &check}
+	anew := keyWarning{Policy: u.keys.unusedLifetime, CheckAt: new(u.keys.db.Now().Add(unusedMargin))}
 	_, err := u.keys.db.NewUpdate().Model(&anew).Column(warningState...).Where("api_key_id IN (?)", bun.List(ids)).Exec(ctx)
 	return value.Failed("postpone unused API keys", err)
 }

@@ -246,8 +246,7 @@ func (k *Keys) revoke(ctx context.Context, tx db.Tx, accountID, id uuid.UUID, re
 	if err != nil {
 		return key, err
 	}
-	now := tx.Now()
-	key.RevokedAt, key.RevocationReason = &now, reason
+	key.RevokedAt, key.RevocationReason = new(tx.Now()), reason
 	if err := tx.Update(ctx, &key, "revoked_at", "revocation_reason"); err != nil {
 		return key, err
 	}

@@ -39,8 +39,7 @@ const (
 // [*value.InvalidError] for each mistake.
 func (k *Keys) trust(key *Key, rule workload.Rule) error {
 	rule, err := k.CheckTrust(rule)
-	version := uuid.New()
-	key.Trust, key.TrustVersion, key.TrustPins = &rule, &version, nil
+	key.Trust, key.TrustVersion, key.TrustPins = &rule, new(uuid.New()), nil
 	return err
 }
 

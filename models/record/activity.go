@@ -255,8 +255,7 @@ func (a Activity) Element() ActivityElement {
 		element.Actor.Email = unlessEmpty(a.ActorName)
 	}
 	if element.Detail == nil && a.FormerLabel != "" {
-		renamed := a.FormerLabel + " → " + a.Label
-		element.Detail = &renamed
+		element.Detail = new(a.FormerLabel + " → " + a.Label)
 	}
 	return element
 }

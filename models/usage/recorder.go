@@ -119,8 +119,7 @@ func (r *Recorder) LastUse(key uuid.UUID, stored *time.Time) *time.Time {
 	if latest.Last == 0 || stored != nil && !latest.lastUse().After(*stored) {
 		return stored
 	}
-	last := latest.lastUse()
-	return &last
+	return new(latest.lastUse())
 }
 
 // Mark is a moment between two batches.

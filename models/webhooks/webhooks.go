@@ -128,8 +128,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, accountID, id uuid.UUID) ([]D
 func (w *Webhooks) Rotate(ctx context.Context, accountID, id uuid.UUID, actor record.Actor) (e Endpoint, secret string, err error) {
 	err = w.change(ctx, "rotate the secret of a webhook", accountID, id, func(ctx context.Context, tx db.Tx, found Endpoint) (err error) {
 		e = found
-		until := tx.Now().Add(previousSecretKept)
-		e.Previous, e.PreviousKeyID, e.PreviousUntil = e.Secret, e.KeyID, &until
+		e.Previous, e.PreviousKeyID, e.PreviousUntil = e.Secret, e.KeyID, new(tx.Now().Add(previousSecretKept))
 		if secret, e.Secret, e.KeyID, err = w.seal(id); err != nil {
 			return err
 		}
@@ -177,8 +176,7 @@ func (w *Webhooks) Disable(ctx context.Context, accountID, id uuid.UUID, actor r
 
 // Disable stops deliveries to an endpoint and records the reason.
 func Disable(ctx context.Context, tx db.Tx, e Endpoint, actor record.Actor, reason string) error {
-	now := tx.Now()
-	e.DisabledAt = &now
+	e.DisabledAt = new(tx.Now())
 	if err := tx.Update(ctx, &e, "disabled_at"); err != nil {
 		return err
 	}
