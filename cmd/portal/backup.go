@@ -51,7 +51,7 @@ func (c backupCommand) Run(ctx context.Context, t terminal) error {
 	if err := t.say("backed up to %s; the secret is not in it, so keep a copy of %s too", file, secret); err != nil || c.Keep == 0 {
 		return err
 	}
-	return backup.Prune(c.File, c.Keep)
+	return backup.Prune(file, c.Keep)
 }
 
 type restoreCommand struct {

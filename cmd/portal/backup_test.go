@@ -53,6 +53,20 @@ func TestBackupAndRestoreUnderRunningInstances(t *testing.T) {
 	})
 }
 
+// The clock was ahead when the backup of 2099 was made, and must not cost every later one.
+func TestKeepingBackupsKeepsTheNewOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"portal-20250101T000000Z.backup", "portal-20990101T000000Z.backup", "mine.backup"} {
+		writeFile(t, filepath.Join(dir, name), "")
+	}
+	mustPortal(t, databaseEnv(modelstest.SQLiteURL(t)), "", "backup", "--keep", "1", dir)
+	kept := modelstest.Value(filepath.Glob(filepath.Join(dir, "*")))(t)
+	if len(kept) != 3 || strings.Contains(kept[1], "portal-20250101") || strings.Contains(kept[1], "portal-20990101") {
+		t.Errorf("kept %q", kept)
+	}
+}
+
 func TestRestoreOfALostDatabaseNamesTheChoices(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)

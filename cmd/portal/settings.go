@@ -404,8 +404,8 @@ func combineLiveKit(s *settings, values map[string]string, found *problems) {
 	}
 }
 
-// unknownNames returns the names in an environment that begin with PORTAL_ or portal_ and are no
-// settings, sorted. readSettings refuses NAME_FILE.
+// unknownNames returns the names in an environment that look like settings in capital or small
+// letters and are none, sorted. readSettings refuses NAME_FILE.
 func unknownNames(environ []string) []string {
 	var known, unknown []string
 	for _, row := range table(new(settings)) {
@@ -413,7 +413,8 @@ func unknownNames(environ []string) []string {
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(strings.ToUpper(name), "PORTAL_") && !slices.Contains(known, strings.TrimSuffix(name, "_FILE")) {
+		ours := strings.HasPrefix(strings.ToUpper(name), "PORTAL_") || strings.EqualFold(name, "DATABASE_URL")
+		if ours && !slices.Contains(known, strings.TrimSuffix(name, "_FILE")) {
 			unknown = append(unknown, name)
 		}
 	}

@@ -408,8 +408,8 @@ func TestPublicURLs(t *testing.T) {
 }
 
 func TestUnknownNames(t *testing.T) {
-	got := unknownNames([]string{"PORTAL_SECRT=hunter2", "PORTAL_ADDR=:1", "PATH=/bin", "PORTAL_A=", "DATABASE_URL=x", "portal_name=x", "portal=x"})
-	if !slices.Equal(got, []string{"PORTAL_A", "PORTAL_SECRT", "portal_name"}) {
+	got := unknownNames([]string{"PORTAL_SECRT=hunter2", "PORTAL_ADDR=:1", "PATH=/bin", "PORTAL_A=", "DATABASE_URL=x", "portal_name=x", "portal=x", "database_url=x"})
+	if !slices.Equal(got, []string{"PORTAL_A", "PORTAL_SECRT", "database_url", "portal_name"}) {
 		t.Errorf("got %q", got)
 	}
 }

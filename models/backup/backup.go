@@ -57,15 +57,17 @@ const fileName = "portal-20060102T150405Z.backup"
 // times.
 func FileName(at time.Time) string { return at.UTC().Format(fileName) }
 
-// Prune deletes all but the newest of the files in a directory that have a [FileName].
-func Prune(directory string, keep int) error {
+// Prune deletes all but keep of the files beside newest and with a [FileName] up to its own. Those
+// after it are of a clock that was ahead.
+func Prune(newest string, keep int) error {
+	directory, last := filepath.Split(newest)
 	entries, err := os.ReadDir(directory) // sorted
 	if err != nil {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		_, err := time.Parse(fileName, e.Name())
-		return err != nil
+		return err != nil || e.Name() > last
 	})
 	for _, old := range entries[:max(0, len(entries)-keep)] {
 		err = errors.Join(err, os.Remove(filepath.Join(directory, old.Name())))
