@@ -144,6 +144,7 @@ func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templa
 	form.FormID = uuid.New()
 	list := templates.AgentList{Paged: after != uuid.Nil, Next: pageAfter(agentsPath, paramAfter, agents.Next)}
 	missing := shown.ID != uuid.Nil
+	sortAgents(agents.Items)
 	for _, agent := range agents.Items {
 		item := templates.AgentItem{Agent: agent}
 		if item.ID == shown.ID {
@@ -241,6 +242,7 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 	if wanted != page.Agent.ID && wanted != uuid.Nil {
 		return problem.NotFound()
 	}
+	sortAgents(page.Agents)
 	page.Examples = templates.NewExamples(p.url("/api/widget/token"), id)
 	page.Prompt = templates.NewPrompt(p.baseURL.String(), id)
 	return p.reply(c, reply{fragment: page, page: present(page), address: c.Request.URL.RequestURI()})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,29 @@ func TestAgentsArePaged(t *testing.T) {
 	if !strings.Contains(created.body, "Zulu 2") {
 		t.Error("the list does not show the new agent")
 	}
+}
+
+func TestAgentsAreSortedAsPeopleRead(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for _, name := range []string{"zoo", "Äpfel", "Agent 10", "agent 9", "Zebra", "émile"} {
+			c.agent(name)
+		}
+		const want = "agent 9, Agent 10, Äpfel, émile, Zebra, zoo"
+		var listed []string
+		for _, item := range c.get("/agents").is(http.StatusOK).all("listitem", "") {
+			if heading := strings.TrimSuffix(item.attr("id"), "-name"); strings.HasPrefix(heading, "agent-") {
+				listed = append(listed, regexp.MustCompile(` [0-9a-f-]{36}.*`).ReplaceAllString(item.text(), ""))
+			}
+		}
+		if got := strings.Join(listed, ", "); got != want {
+			t.Errorf("the agents are %s, want %s", got, want)
+		}
+		choices, _ := c.get("/integrate").is(http.StatusOK).options("Examples for")
+		if got := strings.Join(choices, ", "); got != want {
+			t.Errorf("the choices are %s, want %s", got, want)
+		}
+	})
 }
 
 func TestExamplesSayWhetherThereIsALiveKitServer(t *testing.T) {

@@ -133,6 +133,7 @@ func (p *callPages) addChoices(c *gin.Context, page *templates.CallsPage) error 
 	if err != nil {
 		return err
 	}
+	sortAgents(agents.Items)
 	page.Agents = agents.Items
 	page.Keys, page.Revoked, err = p.keys.Choices(ctx, account, page.Key, revokedPerPage)
 	return err

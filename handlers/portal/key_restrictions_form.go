@@ -60,6 +60,7 @@ func (p *restrictionsPages) formOf(c *gin.Context, key keys.Key) (templates.KeyR
 	}
 	form.OnlyReports, form.OnlyThese = key.OnlyReports(), key.Agents != nil
 	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, value.Page{Limit: value.MaxAgents})
+	sortAgents(agents.Items)
 	for _, agent := range agents.Items {
 		form.Agents = append(form.Agents, templates.KeyAgent{ID: agent.ID, Name: agent.Name, Chosen: slices.Contains(key.Agents, agent.ID)})
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/transform"
 	"golang.org/x/text/unicode/norm"
 
+	"portal/models/agents"
 	"portal/models/keys"
 	"portal/templates"
 )
@@ -79,12 +80,19 @@ var digits = regexp.MustCompile(`[0-9]+`)
 
 const longestNumber = 100 // digits, because a label has at most 100 characters
 
-// labelRank ignores case and accents. Numbers have leading zeros, so that "Key 2" is before "key
+func labelRank(key keys.KeyUsage) string { return nameRank(key.Label) }
+
+// sortAgents sorts the agents of a page. SQLite has them in the order of the ASCII letters alone.
+func sortAgents(page []agents.Agent) {
+	sortByRank(page, func(agent agents.Agent) string { return nameRank(agent.Name) }, false)
+}
+
+// nameRank ignores case and accents. Numbers have leading zeros, so that "Key 2" is before "key
 // 10". The tables of package collate would add 1.3 MB to the program.
-func labelRank(key keys.KeyUsage) string {
+func nameRank(name string) string {
 	// The chain is not safe for concurrent use, so every call makes its own.
 	// This transformation never fails.
-	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), key.Label)
+	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), name)
 	return digits.ReplaceAllStringFunc(strings.ToLower(plain), func(number string) string {
 		return strings.Repeat("0", max(0, longestNumber-len(number))) + number
 	})
