@@ -10,6 +10,7 @@ package api
 import (
 	"net/http"
 	"runtime"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -164,7 +165,13 @@ func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {
 
 // NotFound handles a path without a route that this package owns.
 func (e *Endpoints) NotFound(c *gin.Context) {
-	e.authenticated(c, func(*gin.Context) error { return problem.NotFound() })
+	e.authenticated(c, func(c *gin.Context) error {
+		missing := problem.NotFound()
+		if strings.Contains(c.Request.URL.Path, "//") {
+			missing.Message = "The path has two slashes in a row. Check the end of the base URL that your client uses."
+		}
+		return missing
+	})
 }
 
 // MethodNotAllowed handles a request whose path this package owns, but whose method has no route.

@@ -27,8 +27,10 @@ const (
 )
 
 // Owns reports whether path is one that programs request, or under one. This package also handles
-// those without a route. So it is false for the portal's /api-keys.
+// those without a route. So it is false for the portal's /api-keys. A client whose base URL ends in
+// a slash sends two at the beginning.
 func Owns(path string) bool {
+	path = "/" + strings.TrimLeft(path, "/")
 	return slices.ContainsFunc([]string{
 		"/api", operatorPath, leaksPath, "/widget", "/livekit", "/oauth", "/.well-known", descriptionPath, HealthPath, ReadinessPath,
 	}, func(base string) bool { return under(path, base) })
