@@ -213,7 +213,7 @@ var (
 
 // requirePrimary returns an error unless a connection can write.
 func requirePrimary(ctx context.Context, conn *pgconn.PgConn) error {
-	results, err := conn.Exec(ctx, "SHOW transaction_read_only; SELECT pg_is_in_recovery()").ReadAll()
+	results, err := conn.Exec(ctx, "SHOW transaction_read_only; SELECT pg_catalog.pg_is_in_recovery()").ReadAll()
 	switch {
 	case err != nil:
 		return err
