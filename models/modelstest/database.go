@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
@@ -33,12 +34,17 @@ func OpenDatabase(t testing.TB, url string) *bun.DB {
 		}
 		db = bun.NewDB(pool, sqlitedialect.New())
 	} else {
-		// Compiling the plan of one statement would take longer than most tests.
-		pool, err := sql.Open("pgx", url+"&default_query_exec_mode=simple_protocol&jit=off")
+		config, err := pgx.ParseConfig(url + "&default_query_exec_mode=simple_protocol")
 		if err != nil {
 			t.Fatal(err)
 		}
-		db = bun.NewDB(pool, pgdialect.New())
+		// Compiling the plan of one statement would take longer than most tests. PgBouncer takes
+		// no such parameter.
+		noJIT := stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, "SET jit = off")
+			return err
+		})
+		db = bun.NewDB(stdlib.OpenDB(*config, noJIT), pgdialect.New())
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	return db
