@@ -132,13 +132,16 @@ func Facts(t testing.TB, subject any, facts map[string]bool) {
 	}
 }
 
-// Eventually waits until the condition holds, and ends the test after a minute.
+// Eventually waits until the condition holds, and ends the test after a minute. It asks less often
+// the longer it takes.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !holds(); {
+		waited := time.Since(began)
+		if waited > time.Minute {
 			t.Fatalf("timed out waiting until %s", what)
 		}
+		time.Sleep(min(5*time.Millisecond+waited/10, 100*time.Millisecond))
 	}
 }
 
