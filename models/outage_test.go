@@ -153,7 +153,8 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	_, secret := f.Key(t, c)
 	agent := f.Agent(t, c)
 	p := modelstest.Value(f.API.Authenticate(t.Context(), secret, keys.Source{}))(t)
+	other := f.Open(t, models.Options{}) // later it would not open
 	f.Exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
-	checkError(t, "key", errOf(f.Open(t, models.Options{}).API.Authenticate(t.Context(), secret, keys.Source{})), value.ErrUnavailable)
+	checkError(t, "key", errOf(other.API.Authenticate(t.Context(), secret, keys.Source{})), value.ErrUnavailable)
 	checkError(t, "agent", f.API.CheckAgent(t.Context(), p, agent.ID), value.ErrUnavailable)
 }
