@@ -28,12 +28,12 @@ type relyingParty struct {
 }
 
 // OffersPasskeys reports whether browsers offer passkeys at a base URL: not at an IP address, and
-// without https only on localhost.
+// without https only on localhost. The library refuses other names without a dot.
 func OffersPasskeys(baseURL *url.URL) bool {
 	host := strings.ToLower(baseURL.Hostname())
 	_, err := netip.ParseAddr(host)
 	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
-	return err != nil && (baseURL.Scheme == "https" || local)
+	return local || err != nil && baseURL.Scheme == "https" && strings.Contains(host, ".")
 }
 
 // newRelyingParty returns nil if browsers offer no passkeys at the base URL.

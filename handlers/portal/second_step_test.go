@@ -305,7 +305,7 @@ func TestPasskeysAreOfferedWhereBrowsersSupportThem(t *testing.T) {
 	t.Parallel()
 	for base, offered := range map[string]bool{
 		"https://portal.test": true, "http://localhost:8080": true, "http://portal.test": false,
-		"http://127.0.0.1:8080": false, "https://[::1]": false, "https://192.0.2.1": false,
+		"http://127.0.0.1:8080": false, "https://[::1]": false, "https://192.0.2.1": false, "https://intranet": false,
 	} {
 		s := sqliteSite(t, base)
 		buttons := len(s.visitor(t).get("/login").is(http.StatusOK).all("button", "Use a passkey"))
