@@ -108,7 +108,7 @@ func (m migration) pending(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	applied, err := applied(ctx, m.db)
-	if slices.ContainsFunc(applied, func(file string) bool { return !slices.Contains(files, file) }) {
+	if err == nil && slices.ContainsFunc(applied, func(file string) bool { return !slices.Contains(files, file) }) {
 		m.logger.WarnContext(ctx, "the schema is of a newer portal than this one; install the newer one here too", slog.String("version", versionOf(applied)))
 	}
 	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(applied, file) }), err
