@@ -56,7 +56,7 @@ func readInput(r io.Reader, what string, trim func(string) string) (string, erro
 	if len(content) > maxInput {
 		return "", inputError("%s on standard input is longer than %d bytes", what, maxInput)
 	}
-	input := trim(string(content))
+	input := trim(strings.TrimPrefix(string(content), "\ufeff")) // of PowerShell and Windows editors
 	if input == "" {
 		return "", inputError("%s is read from standard input, but standard input is empty", what)
 	}
@@ -105,10 +105,8 @@ func prompt(ctx context.Context, t terminal, keyboard int, question string) (str
 	}
 }
 
-// withoutLineEnd removes the one line end that echo and editors add, and no other white space.
-func withoutLineEnd(input string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(input, "\n"), "\r")
-}
+// withoutLineEnd removes the line ends that echo and editors add, and no other white space.
+func withoutLineEnd(input string) string { return strings.TrimRight(input, "\r\n") }
 
 // mapText sets the value of a flag or an argument, which must not be empty: an unset variable of a
 // script is not a choice.

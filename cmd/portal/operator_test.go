@@ -189,6 +189,18 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 	modelstest.Value(store.API.Authenticate(t.Context(), account.secret, keys.Source{}))(t)
 }
 
+// A password is what people can type, whichever program has written the file that it comes from.
+func TestPasswordsOnStandardInput(t *testing.T) {
+	for _, input := range []string{" a b ", " a b \n", " a b \r\n", " a b \n\n", "\ufeff a b \r\n"} {
+		if password, err := readPassword(t.Context(), terminal{in: strings.NewReader(input)}); password != " a b " {
+			t.Errorf("%q is %q, %v", input, password, err)
+		}
+	}
+	if key, err := readKey(t.Context(), terminal{in: strings.NewReader("\ufeffnas_x\r\n")}); key != "nas_x" {
+		t.Errorf("the key is %q, %v", key, err)
+	}
+}
+
 // A user whose access the provider decides needs something else than a password.
 func TestResetPasswordOfAUserOfTheProvider(t *testing.T) {
 	t.Parallel()

@@ -190,6 +190,15 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 	}
 }
 
+// Nobody can type these in a form.
+func TestPasswordsOfSeveralLinesAreRefused(t *testing.T) {
+	for _, password := range []string{"correct horse\nbattery staple", "correct horse battery\r", "correct horse\x00 battery"} {
+		if Problem(password) == "" {
+			t.Errorf("%q is accepted", password)
+		}
+	}
+}
+
 func TestUncommonPasswordsAreAccepted(t *testing.T) {
 	for _, password := range []string{
 		"correct horse battery staple", "correct-horse-battery", "Kei5-vohz-Aij3", "ünïcödé wörds fïne", "839201746552", "    spaces    x", "!@#$%^&*()_a", "word-passing-6", "8392-0174-6552",

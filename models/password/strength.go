@@ -27,7 +27,7 @@ func Problem(password string, words ...string) string {
 		return fmt.Sprintf("Password must be at least %d characters long.", MinLength)
 	case length > MaxLength:
 		return fmt.Sprintf("Password must be at most %d characters long.", MaxLength)
-	case !utf8.ValidString(password):
+	case !utf8.ValidString(password) || strings.ContainsAny(password, "\r\n\x00"): // no form sends these
 		return "Password contains invalid characters."
 	case isCommon(strings.ToLower(password), words):
 		return "This password is too easy to guess. Choose another, such as four unrelated words."
