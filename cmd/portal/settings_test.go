@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"maps"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -296,6 +297,14 @@ func expectErrors(t *testing.T, env map[string]string, names ...string) {
 	}
 	if strings.Contains(found.Error(), "hunter") {
 		t.Errorf("a message contains a secret: %q", found)
+	}
+}
+
+// Networks contain IPv4 addresses in IPv4 notation only.
+func TestNetworksInIPv6Notation(t *testing.T) {
+	all, err := networks("::ffff:10.0.0.0/104, 2001:db8::/32")
+	if want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}; err != nil || !slices.Equal(all, want) {
+		t.Errorf("%v, %v", all, err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/models/database"
 	"portal/models/secret"
+	"portal/models/value"
 	"portal/models/widget"
 	"portal/models/workload"
 )
@@ -150,10 +151,10 @@ func fields(value string) []string {
 }
 
 // networks parses networks in CIDR form.
-func networks(value string) (all []netip.Prefix, err error) {
-	for _, field := range fields(value) {
-		network, err := netip.ParsePrefix(field)
-		if err != nil {
+func networks(list string) (all []netip.Prefix, err error) {
+	for _, field := range fields(list) {
+		network, ok := value.ParseNetwork(field)
+		if !ok || !strings.Contains(field, "/") {
 			return nil, fmt.Errorf("invalid network%s; write networks in CIDR form, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", shown(field))
 		}
 		all = append(all, network)
