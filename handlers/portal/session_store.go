@@ -51,26 +51,25 @@ func (s *sessionStore) Get(r *http.Request, name string) (*sessions.Session, err
 
 // New implements [sessions.Store]. It returns the session of the request's cookie, whose ID is the
 // token. If the cookie is missing, forged or too old, or if the session has ended, New returns a
-// visitor's session, which has no ID: nothing can save an ended session again. The error is about
+// visitor's session, which has no ID: nothing can save an ended session again. Other programs of
+// the domain may use the cookie's name, so each cookie of this name is tried. The error is about
 // the database, never about the cookie.
 func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, error) {
 	session := s.newSession()
-	cookie, err := r.Cookie(name)
-	if err != nil {
-		return session, nil
-	}
-	var token string
-	if securecookie.DecodeMulti(name, cookie.Value, &token, s.cookies.Codecs...) != nil {
-		return session, nil
-	}
-	found, err := s.find(r, token)
-	if errors.Is(err, value.ErrSessionNotFound) {
-		return session, nil
-	}
-	if err != nil {
+	for _, cookie := range r.CookiesNamed(name) {
+		var token string
+		if securecookie.DecodeMulti(name, cookie.Value, &token, s.cookies.Codecs...) != nil {
+			continue
+		}
+		found, err := s.find(r, token)
+		if errors.Is(err, value.ErrSessionNotFound) {
+			continue
+		}
+		if err == nil {
+			session.ID, session.IsNew, session.Values[storedKey{}] = token, false, found
+		}
 		return session, err
 	}
-	session.ID, session.IsNew, session.Values[storedKey{}] = token, false, found
 	return session, nil
 }
 
