@@ -83,7 +83,7 @@ func (p *signInPages) startProviderSignIn(c *gin.Context) error {
 // works only from the page of the invitation: a link on another site must not make the visitor's
 // identity join an account.
 func (p *signInPages) startProviderJoin(c *gin.Context) error {
-	token := c.Param("token")
+	token := linkToken(c)
 	if site := c.GetHeader("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		return p.redirect(c, invitationPath+"/"+url.PathEscape(token))
 	}

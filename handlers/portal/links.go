@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -12,6 +15,14 @@ import (
 	"portal/models/value"
 	"portal/templates"
 )
+
+// linkToken returns the token in the path of a link, without what people copy around it and what
+// programs that look for links in texts take for a part of it.
+func linkToken(c *gin.Context) string {
+	return strings.TrimFunc(c.Param("token"), func(r rune) bool {
+		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'
+	})
+}
 
 // newPasswordReset shows the form that asks for a link.
 func (p *signInPages) newPasswordReset(c *gin.Context) error {
@@ -49,7 +60,7 @@ func (p *signInPages) showPasswordReset(c *gin.Context) error {
 
 // askNewPassword shows the form with the error of the password, or why the link does not work.
 func (p *signInPages) askNewPassword(c *gin.Context, status int, message string) error {
-	user, err := p.credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
+	user, err := p.credentials.PasswordResetUser(c.Request.Context(), linkToken(c))
 	if refusal, ok := refusalOf(c, err, value.ErrMailLinkInvalid, value.ErrSignInDisabled, value.ErrOnlyByProvider); ok {
 		return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
 	}
@@ -63,7 +74,7 @@ func (p *signInPages) askNewPassword(c *gin.Context, status int, message string)
 // usePasswordReset sets the new password and signs in. Because it waits in the queue for password
 // hashing, it sets its own deadlines.
 func (p *signInPages) usePasswordReset(c *gin.Context) error {
-	user, err := p.credentials.UsePasswordReset(c.Request.Context(), c.Param("token"), c.PostForm("new_password"), p.newClient(c))
+	user, err := p.credentials.UsePasswordReset(c.Request.Context(), linkToken(c), c.PostForm("new_password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		invalid, isInvalid := errors.AsType[*value.InvalidError](err)
 		switch {
@@ -83,7 +94,7 @@ const emailChangePath = "/email-changes"
 
 // showEmailChange shows the button that uses the link.
 func (p *signInPages) showEmailChange(c *gin.Context) error {
-	email, err := p.credentials.NewEmail(c.Request.Context(), c.Param("token"))
+	email, err := p.credentials.NewEmail(c.Request.Context(), linkToken(c))
 	if err != nil {
 		return p.refuseEmailChange(c, err)
 	}
@@ -92,7 +103,7 @@ func (p *signInPages) showEmailChange(c *gin.Context) error {
 
 // confirmEmail changes the email. It neither needs a session nor starts one.
 func (p *signInPages) confirmEmail(c *gin.Context) error {
-	email, err := p.credentials.ConfirmEmail(c.Request.Context(), c.Param("token"), middleware.ClientOf(c).String())
+	email, err := p.credentials.ConfirmEmail(c.Request.Context(), linkToken(c), middleware.ClientOf(c).String())
 	if err != nil {
 		return p.refuseEmailChange(c, err)
 	}
@@ -126,7 +137,7 @@ func (s *site) SignInLink(token, page string) string {
 
 // showSignInLink shows the button that uses the link.
 func (p *signInPages) showSignInLink(c *gin.Context) error {
-	user, err := p.signIns.LinkUser(c.Request.Context(), c.Param("token"))
+	user, err := p.signIns.LinkUser(c.Request.Context(), linkToken(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
@@ -139,7 +150,7 @@ func (p *signInPages) showSignInLink(c *gin.Context) error {
 
 // useSignInLink signs the user of the link in, and ends the browser's session, if there is one.
 func (p *signInPages) useSignInLink(c *gin.Context) error {
-	signedIn, err := p.signIns.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
+	signedIn, err := p.signIns.UseLink(c.Request.Context(), linkToken(c), p.newClient(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
@@ -170,7 +181,7 @@ func (p *signInPages) showInvitation(c *gin.Context) error {
 // join accepts an invitation: it adds the user, who is then signed in. Because it waits in the
 // queue for password hashing, it sets its own deadlines.
 func (p *signInPages) join(c *gin.Context) error {
-	signedIn, err := p.invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
+	signedIn, err := p.invitations.Accept(c.Request.Context(), linkToken(c), c.PostForm("password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refuseToJoin(c, err)
@@ -183,7 +194,7 @@ func (p *signInPages) join(c *gin.Context) error {
 
 // showJoinForm shows the form of the invitation in the path, with its problem.
 func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.JoinForm) error {
-	invitation, err := p.invitations.Find(c.Request.Context(), c.Param("token"))
+	invitation, err := p.invitations.Find(c.Request.Context(), linkToken(c))
 	if err != nil {
 		return p.refuseToJoin(c, err)
 	}
@@ -195,7 +206,7 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 	form.NoPasswords = p.passwordsOff
 	page := templates.JoinPage{Account: invitation.AccountName, Inviter: invitation.Inviter, Role: roleName(invitation.Role), Form: form}
 	if p.oidc != nil && !p.oidc.DecidesAccess() {
-		page.Provider, page.ProviderPath = p.oidc.Name(), p.oidc.joinPath(c.Param("token"))
+		page.Provider, page.ProviderPath = p.oidc.Name(), p.oidc.joinPath(linkToken(c))
 	}
 	if session != nil {
 		page.SignedIn = session.Email

@@ -161,6 +161,17 @@ func TestSignInLinkLeadsToAPage(t *testing.T) {
 	}
 }
 
+// People copy links with what stands around them, and programs find too much of one in a text.
+func TestLinkWithWhatStandsAroundIt(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{})
+	path, _ := s.customer(t).link()
+	v := s.visitor(t)
+	for _, end := range []string{".", "%3E", ">", ")", ",", "%20", "%0A", "%22", "%E2%80%8B", "=", "*"} {
+		v.get(path+end).is(http.StatusOK).one("button", "Continue")
+	}
+	v.post(path+".", nil).redirects("/api-keys")
+}
+
 func TestSignInLinkThatDoesNotWork(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
