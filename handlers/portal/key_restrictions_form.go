@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -188,10 +189,10 @@ func (p *restrictionsPages) submitted(c *gin.Context, form *templates.KeyRestric
 	return r, valid
 }
 
-// networksIn returns the networks in a text, one a line. Commas and semicolons separate them too,
-// as in the lists of other programs.
+// networksIn returns the networks in a text, one a line. Commas, semicolons and spaces separate
+// them too, as in the lists of other programs.
 func networksIn(text string) ([]netip.Prefix, error) {
-	return value.ParseNetworks(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n,;", r) }))
+	return value.ParseNetworks(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",;", r) || unicode.IsSpace(r) }))
 }
 
 // explainUnread adds the errors that only the store finds to those of a form that cannot be read.

@@ -73,7 +73,7 @@ func TestGeneratingAKeyForReports(t *testing.T) {
 		}
 		form := c.get("/api-keys/" + key.ID.String() + "/restrictions").is(http.StatusOK)
 		form.none("group", "Agents")
-		c.post("/api-keys/"+key.ID.String()+"/restrictions", url.Values{"expires": {"never"}, "networks": {"192.0.2.0/24\u200b, 198.51.100.7;2001:db8::/32"}}).redirects("/api-keys#menu-" + key.ID.String())
+		c.post("/api-keys/"+key.ID.String()+"/restrictions", url.Values{"expires": {"never"}, "networks": {"192.0.2.0/24\u200b, 198.51.100.7;2001:db8::/32 203.0.113.7\t203.0.113.8"}}).redirects("/api-keys#menu-" + key.ID.String())
 	})
 }
 
