@@ -198,7 +198,8 @@ type reportedLeak struct {
 }
 
 // parseScannerReport returns the entries of a report that is a list of objects with type, token and
-// url, or a 400 for any other body. It stops at the first entry that is too many, so that a body
+// url, or a 400 for any other body. It skips entries without a token, because the keys of the
+// others must be revoked. It stops at the first entry that is too many, so that a body
 // cannot use a multiple of its own memory.
 func parseScannerReport(body []byte) (leaks []reportedLeak, err error) {
 	invalid := problem.InvalidRequest(fmt.Sprintf(
@@ -208,13 +209,14 @@ func parseScannerReport(body []byte) (leaks []reportedLeak, err error) {
 		return nil, invalid
 	}
 	for decoder.More() {
-		var fields map[string]any
-		if err := decoder.Decode(&fields); err != nil || len(leaks) == maxLeaks {
+		var entry any
+		if err := decoder.Decode(&entry); err != nil || len(leaks) == maxLeaks {
 			return nil, invalid
 		}
+		fields, _ := entry.(map[string]any)
 		token, ok := fields["token"].(string)
 		if !ok {
-			return nil, invalid
+			continue
 		}
 		kind, _ := fields["type"].(string)
 		where, _ := fields["url"].(string)

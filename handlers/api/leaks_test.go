@@ -224,6 +224,21 @@ func TestReportsOfGitHubRevokeKeys(t *testing.T) {
 	})
 }
 
+// One odd entry must not keep the other keys of the report usable.
+func TestEntriesOfGitHubWithoutATokenAreSkipped(t *testing.T) {
+	t.Parallel()
+	scanner := newSigner(t)
+	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t, scanner))
+	c := s.customer()
+	var feedback []map[string]string
+	content := `[{"type": "nas_api_key"}, {"token": null}, {"token": 1}, null, "x", {"token": "` + c.secret + `", "type": null, "url": 1}]`
+	s.post("/leaks/github", scanner.signed(t, content)).is(http.StatusOK).into(&feedback)
+	if len(feedback) != 1 || feedback[0]["label"] != "true_positive" {
+		t.Errorf("feedback %v", feedback)
+	}
+	s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+}
+
 func TestPublicReportSaysNothingAboutKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		s.disable(c)

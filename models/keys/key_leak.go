@@ -33,7 +33,7 @@ func (l *Leaks) Revoke(ctx context.Context, texts []LeakedText, reporter record.
 			return outcomes, err
 		}
 		for _, text := range batch {
-			key, found := known[text.hash]
+			key, found := known[text.key]
 			outcome := LeakUnknown
 			switch {
 			case !found:
@@ -58,8 +58,8 @@ func (l *Leaks) Revoke(ctx context.Context, texts []LeakedText, reporter record.
 func (l *Leaks) find(ctx context.Context, batch []LeakedText) (map[keyHash]Key, error) {
 	var hashes [][]byte
 	for _, text := range batch {
-		if text.wellFormed {
-			hashes = append(hashes, text.hash[:])
+		if text.hasKey {
+			hashes = append(hashes, text.key[:])
 		}
 	}
 	if len(hashes) == 0 {

@@ -75,6 +75,20 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 	})
 }
 
+// People report the line that they have found.
+func TestKeysAreFoundInReportedTexts(t *testing.T) {
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	c := f.Customer(t)
+	for _, text := range []string{"%s\n", " %s", "Bearer %s", "API_KEY=%s", `"%s",`, "https://example.com/?key=%s&x=1", "\u200b%s", "nas_old and %s"} {
+		key, secret := f.Key(t, c)
+		text = strings.Replace(text, "%s", secret, 1)
+		got := modelstest.Value(f.Leaks.Revoke(t.Context(), leakedAt("", text), record.LeakPublic, ""))(t)
+		if !slices.Equal(got, []keys.LeakOutcome{keys.LeakRevoked}) {
+			t.Errorf("%q: %s", strings.Replace(text, secret, key.Masked(), 1), got)
+		}
+	}
+}
+
 func TestManyOwnersKeepNoMailFromTheUserWhoGeneratedTheKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.Open(t, models.Options{Mail: true})

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -9,16 +10,28 @@ import (
 	"portal/models/value"
 )
 
-// LeakedText is a reported text, which may be an API key, and holds only its hash.
+// keyInLine matches what may be an API key.
+var keyInLine = regexp.MustCompile(fmt.Sprintf(`%s[0-9A-Za-z]{%d}`, value.KeyPrefix, value.KeyLength-len(value.KeyPrefix)))
+
+// LeakedText is a reported text, which may have an API key, and holds only hashes.
 type LeakedText struct {
-	hash       keyHash
-	wellFormed bool
-	url        string
+	hash   keyHash // of the text
+	key    keyHash // of the key in it
+	hasKey bool
+	url    string
 }
 
-// NewLeakedText returns a reported text and where it was found; the URL may be empty.
+// NewLeakedText returns a reported text and where it was found; the URL may be empty. The key is
+// the first in the text, because people report the line that they have found.
 func NewLeakedText(text, url string) LeakedText {
-	return LeakedText{hash: hashKey(text), wellFormed: checkKeySecret(text) == nil, url: cleanLeakURL(url)}
+	leaked := LeakedText{hash: hashKey(text), url: cleanLeakURL(url)}
+	for _, key := range keyInLine.FindAllString(text, -1) {
+		if checkKeySecret(key) == nil {
+			leaked.key, leaked.hasKey = hashKey(key), true
+			break
+		}
+	}
+	return leaked
 }
 
 // Hash returns the SHA-256 of the text.
