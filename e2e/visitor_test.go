@@ -120,6 +120,8 @@ func (v *visitor) close(t *testing.T) {
 			t.Errorf("save artifacts: %v", err)
 		}
 		t.Logf("screenshot, trace and logs are in %s (npx playwright-core show-trace %s)", folder, filepath.Join(folder, "trace.zip"))
+	} else {
+		_ = v.context.Tracing().Stop() // removes its folder in /tmp
 	}
 	_ = v.context.Close()
 }
