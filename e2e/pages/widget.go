@@ -11,8 +11,11 @@ import (
 // Widget is a customer's page on which a visitor talks with a voice agent.
 type Widget struct{ *Tab }
 
-// widgetRecorder records the microphones and connections that the page opens, and its statuses.
+// widgetRecorder records the microphones and connections that the page opens, and its statuses. The
+// meter of the microphone moves five times a second, because each frame of a call takes CPU.
 const widgetRecorder = `
+	window.requestAnimationFrame = (draw) => setTimeout(draw, 200)
+	window.cancelAnimationFrame = clearTimeout
 	window.said = []
 	new MutationObserver((changes) => changes.forEach(({ target, addedNodes }) => {
 		if (target.role === "status") said.push(...[...addedNodes].map((text) => text.data))
@@ -64,9 +67,9 @@ func (w Widget) ExpectIdle() {
 		&& document.querySelector("meter").value === 0 && !document.querySelector("audio")`)
 }
 
-// AwaitEnd waits up to a minute until the call has ended.
+// AwaitEnd waits until the call has ended.
 func (w Widget) AwaitEnd() {
-	w.await("the call to end", `() => document.querySelector("button").textContent === "Talk"`, playwright.PageWaitForFunctionOptions{Timeout: playwright.Float(60_000)})
+	w.await("the call to end", `() => document.querySelector("button").textContent === "Talk"`)
 }
 
 // SkipToAlertSaying moves the page's clock forward until an alert matches pattern. Its steps are
@@ -120,8 +123,11 @@ func (w Widget) ExpectTokens(count int) {
 	w.await("tokens", fmt.Sprintf(`() => new Set(window.tokens).size >= %d`, count))
 }
 
-// await waits until a JavaScript function returns true.
-func (w Widget) await(what, condition string, options ...playwright.PageWaitForFunctionOptions) {
-	_, err := w.Page.WaitForFunction(condition, nil, options...)
+// await waits up to a minute until a JavaScript function returns true. It polls, because by default
+// the driver calls the function in each frame.
+func (w Widget) await(what, condition string) {
+	_, err := w.Page.WaitForFunction(condition, nil, playwright.PageWaitForFunctionOptions{
+		Polling: 100, Timeout: playwright.Float(60_000),
+	})
 	w.must(err, "expect %s", what)
 }
