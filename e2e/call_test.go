@@ -13,6 +13,7 @@ import (
 	"portal/e2e/pages"
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
+	"portal/models/modelstest/subprocess"
 )
 
 // widgetSite is a customer's site with the widget page and one of the backends.
@@ -78,13 +79,24 @@ func silentServer(t *testing.T) (server *url.URL, stop func()) {
 	return &url.URL{Scheme: "ws", Host: listener.Addr().String()}, stop
 }
 
+// With LiveKit's webhooks, calls have an exact start and end, and the reason.
 func TestTheWidgetTalks(t *testing.T) {
 	t.Parallel()
-	server := startLiveKit(t)
+	address := modelstest.Value(subprocess.FreeAddress())(t)
+	server := startLiveKit(t, "http://"+address+"/livekit/webhook")
 	echo := startEcho(t, server)
-	backend := referenceBackends[0]
+	portal := ownPortal(t, settings{address: address, extra: append(liveKitSettings(server), "PORTAL_LIVEKIT_AGENT_NAME=echo")})
+	backend := referenceBackends[1]
 	backend.env = []string{guest}
-	site := startWidget(t, portalWith(t, server.URL, "PORTAL_LIVEKIT_AGENT_NAME=echo"), backend, server.URL)
+	site := startWidget(t, portal, backend, server.URL)
+	db := modelstest.OpenDatabase(t, portal.settings.databaseURL)
+	expect := func(what, where string, want int64) {
+		t.Helper()
+		modelstest.Eventually(t, what, func() bool {
+			n, err := db.NewSelect().Table("calls").Where(where).Count(t.Context())
+			return err == nil && n == want
+		})
+	}
 	v := site.visit(t, withMicrophone)
 	v.addInitScript(t, shortTokens(2))
 	w := pages.OpenWidget(v.Tab)
@@ -97,17 +109,23 @@ func TestTheWidgetTalks(t *testing.T) {
 	w.ExpectVoice()
 	w.ExpectTokens(3) // the call goes on with new tokens
 	w.ExpectStatus(`You are in the call`)
+	expect("the call has begun", "ended_at IS NULL AND exact AND user_id = 'customer-7'", 1)
 	inspect(t, v.Tab).check(t, "the widget page in a call")
 	w.Press("Space")
 	w.ExpectStatus(`The call has ended`)
 	w.ExpectIdle()
+	expect("the call has ended", "end_reason = 'visitor_left' AND exact", 1)
+	expect("a visitor may come back", "NOT final", 1)
 
 	w.Talk()
 	w.ExpectStatus(`You are in the call`)
+	expect("another call has begun", "ended_at IS NULL AND exact", 1)
 	site.customer.revokeOnly(t)
 	w.AwaitEnd()
 	w.ExpectAlert(`can no longer start calls`)
 	w.ExpectIdle()
+	expect("LiveKit has finished the first room", "end_reason = 'visitor_left' AND final", 1)
+	expect("the call has ended by the revocation", "end_reason = 'key_revoked' AND exact AND final", 1)
 }
 
 // guest is a setting of a backend: the user in the tokens of visitors without a session.
