@@ -117,7 +117,7 @@ var withBackForwardCache = []string{"--disable-back-forward-cache"}
 func chromiumFlags() []string {
 	flags := []string{
 		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
-		"--host-resolver-rules=MAP shop.test 127.0.0.1",
+		"--host-resolver-rules=MAP shop.test 127.0.0.1", "--renderer-process-limit=1", // for each profile
 	}
 	if os.Geteuid() == 0 {
 		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root
