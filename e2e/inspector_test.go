@@ -16,12 +16,15 @@ import (
 // inspector checks a page for accessibility and layout, in light and dark and at several widths.
 type inspector struct {
 	*pages.Tab
-	axe string
+
+	axe  string
+	seen map[string]string // by the options of axe.run, the keys of parts
 }
 
 func inspect(t *testing.T, b *pages.Tab) inspector {
 	t.Helper()
-	return inspector{Tab: b, axe: string(modelstest.Value(os.ReadFile(modelstest.Value(sharedTools())(t).axe))(t))}
+	axe := string(modelstest.Value(os.ReadFile(modelstest.Value(sharedTools())(t).axe))(t))
+	return inspector{Tab: b, axe: axe, seen: map[string]string{}}
 }
 
 // check checks the current state of the page, which failures call state, on a desktop in light
@@ -31,23 +34,26 @@ func (i inspector) check(t *testing.T, state string) {
 	t.Helper()
 	for _, view := range []struct {
 		scheme *playwright.ColorScheme
+		narrow []int // widths at which controls may overlap
 		width  int
 		rules  string // options of axe.run
-	}{{playwright.ColorSchemeDark, 360, visualRules}, {playwright.ColorSchemeLight, 1440, allRules}} {
+	}{
+		{playwright.ColorSchemeDark, []int{320, 360}, 360, visualRules},
+		{playwright.ColorSchemeLight, nil, 1440, allRules},
+	} {
 		modelstest.Must(t, i.Page.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: view.scheme}))
+		for _, width := range view.narrow {
+			i.resize(t, width)
+			for _, pair := range i.overlapping() {
+				t.Errorf("%s, %d px wide: %s", state, width, pair)
+			}
+		}
 		i.resize(t, view.width)
 		i.expectNoMotion(t, state)
 		for _, violation := range append(i.violations(t, view.rules), i.overflowing()...) {
 			t.Errorf("%s, %s, %d px wide: %s", state, *view.scheme, view.width, violation)
 		}
 	}
-	for _, width := range []int{320, 360} {
-		i.resize(t, width)
-		for _, pair := range i.overlapping() {
-			t.Errorf("%s, %d px wide: %s", state, width, pair)
-		}
-	}
-	i.resize(t, 1440)
 	if at := i.Evaluate(columnOfContent); at != nil && at != "248 to 1440" {
 		t.Errorf("%s: the content is at %v px, want the place that it has on all pages", state, at)
 	}
@@ -126,19 +132,70 @@ const repeatedCode = `(() => {
 	})
 })()`
 
-// violations returns the violations that axe-core finds with these options.
+// newParts is a function that gets the keys of parts and returns the parts of the page with these
+// keys, and the keys of all others. A part is an element with children. Parts have the same key if
+// they differ only in their text, ids, addresses and values, which axe-core does not look at, and
+// if all above them do too.
+const newParts = `(seen) => {
+	const known = new Set(seen.split(" ")), added = [], repeated = []
+	const refers = (ids) => ids.split(" ").every((id) => document.getElementById(id))
+	const attribute = ({ name, value }) => {
+		if (name === "href" && value.startsWith("#")) return name + refers(value.slice(1))
+		if (/^(for|popovertarget|aria-(?!label$).*)$/.test(name)) return name + (refers(value) || value)
+		return name + (/^(class|role|type|lang|tabindex|scope)$/.test(name) ? value : value.trim() && "=")
+	}
+	const own = (e) => {
+		const { color, backgroundColor, fontSize, fontWeight, opacity } = getComputedStyle(e)
+		return [e.localName, ...[...e.attributes].map(attribute), e.checkVisibility({ visibilityProperty: true }),
+			color, backgroundColor, fontSize, fontWeight, opacity, e.scrollWidth > e.clientWidth, e.scrollHeight > e.clientHeight,
+			e.matches("a, button, input, select, textarea, summary") && Math.round(e.getBoundingClientRect().height)].join()
+	}
+	const owns = new Map(), wholes = new Map()
+	const read = (node) => {
+		if (!(node instanceof Element)) return node.nodeType === Node.TEXT_NODE && node.data.trim() ? "text" : ""
+		owns.set(node, own(node))
+		wholes.set(node, owns.get(node) + "<" + [...node.childNodes].map(read).join("") + ">")
+		return wholes.get(node)
+	}
+	const hash = (text) => {
+		let sum = 0
+		for (let n = 0; n < text.length; n++) sum = Math.imul(sum, 31) + text.charCodeAt(n) | 0
+		return sum + "." + text.length
+	}
+	const visit = (e, above) => {
+		const key = hash(above + wholes.get(e))
+		if (known.has(key)) return repeated.push(e)
+		if (e !== document.body && e.childElementCount > 0) known.add(key) && added.push(key)
+		for (const child of e.children) visit(child, hash(above + owns.get(e)))
+	}
+	read(document.body)
+	visit(document.body, "")
+	return [repeated, added.join(" ")]
+}`
+
+// violations returns the violations that axe-core finds with these options in the parts of the page
+// that it has not seen with them.
 func (i inspector) violations(t *testing.T, options string) (found []any) {
 	t.Helper()
 	if i.Evaluate(`() => typeof axe !== "undefined"`) != true {
 		modelstest.Value(i.Page.Evaluate(i.axe + "; undefined"))(t)
 	}
-	result := i.Evaluate(`async () => JSON.stringify((await axe.run({exclude: ` + repeatedCode + `}, {preload: false, resultTypes: ["violations"], ...` + options + `})).violations)`)
-	var violations []struct {
-		ID, Help string
-		Nodes    []struct{ HTML, FailureSummary string }
+	result := modelstest.Value(i.Page.Evaluate(`async (seen) => {
+		const [repeated, parts] = (`+newParts+`)(seen)
+		const exclude = [...repeated, ...`+repeatedCode+`]
+		const { violations } = await axe.run({ exclude }, { preload: false, resultTypes: ["violations"], ...`+options+` })
+		return JSON.stringify({ violations, parts })
+	}`, i.seen[options]))(t)
+	var answer struct {
+		Violations []struct {
+			ID, Help string
+			Nodes    []struct{ HTML, FailureSummary string }
+		}
+		Parts string
 	}
-	modelstest.Must(t, json.Unmarshal([]byte(result.(string)), &violations))
-	for _, v := range violations {
+	modelstest.Must(t, json.Unmarshal([]byte(result.(string)), &answer))
+	i.seen[options] += answer.Parts + " "
+	for _, v := range answer.Violations {
 		for _, node := range v.Nodes {
 			found = append(found, fmt.Sprintf("%s (%s)\n\t%s\n\t%s", v.ID, v.Help, node.HTML, strings.ReplaceAll(node.FailureSummary, "\n", "\n\t")))
 		}
