@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"github.com/playwright-community/playwright-go"
@@ -10,14 +11,21 @@ import (
 	"portal/models/modelstest"
 )
 
-// startSeeded opens the portal as the user of an account that demo seed created.
+// seeded is the user of the account that demo seed creates for all tests, which change nothing.
+var (
+	seeded struct{ Email, Password string }
+	seed   sync.Once
+)
+
+// startSeeded opens the portal as the seeded user.
 func startSeeded(t *testing.T) *visitor {
 	t.Helper()
-	p := ownPortal(t, settings{})
-	var account struct{ Email, Password string }
-	modelstest.Must(t, json.Unmarshal([]byte(p.operator(t, nil, "", "demo", "seed", "--json")), &account))
+	p := sharedPortal(t)
+	seed.Do(func() {
+		modelstest.Must(t, json.Unmarshal([]byte(p.operator(t, nil, "", "demo", "seed", "--json")), &seeded))
+	})
 	v := visit(t, p.URL)
-	pages.OpenLogin(v.Tab).SignIn(account.Email, account.Password)
+	pages.OpenLogin(v.Tab).SignIn(seeded.Email, seeded.Password)
 	pages.ExpectKeys(v.Tab)
 	return v
 }
