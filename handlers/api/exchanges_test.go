@@ -667,6 +667,11 @@ func TestOperatorPutsKeys(t *testing.T) {
 				t.Errorf("%s: %d %s", name, refused.StatusCode, refused.Body)
 			}
 		}
+		// As in the form, the message names the network.
+		hostBits := put(path, strings.Replace(body, `"127.0.0.1"`, `"10.0.0.1/8"`, 1)).Is(http.StatusBadRequest)
+		if !strings.Contains(hostBits.Body, "Did you mean 10.0.0.0/8?") {
+			t.Error(hostBits.Body)
+		}
 		taken := strings.Replace(path, id, e.customer.key.ID.String(), 1)
 		put(taken, body).Is(http.StatusConflict)
 		foreign := e.service.customer()

@@ -15,6 +15,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/problem"
 	"portal/models/calls"
 	"portal/models/keys"
 	"portal/models/record"
@@ -215,8 +216,8 @@ func (o *object) restrict() func(*keys.Restrictions) {
 		var networks []netip.Prefix
 		if texts := o.texts("networks"); o.fields["networks"] != nil {
 			var err error
-			if networks, err = value.ParseNetworks(texts); err != nil || networks == nil {
-				o.refuse("The field networks is neither null nor a list of 1 to 20 addresses and networks.")
+			if networks, err = value.ParseNetworks(texts); err != nil {
+				o.refuse(problem.From(err).Message)
 			}
 		}
 		changes = append(changes, func(r *keys.Restrictions) { r.Networks = networks })
