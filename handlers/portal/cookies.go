@@ -95,11 +95,16 @@ func cookieName(base *url.URL, name string) string {
 }
 
 // get returns the values of a cookie. If the cookie is missing, forged or too old, there are none.
+// Other programs of the domain may use the cookie's name, so each cookie of this name is tried.
 func (k cookies) get(c *gin.Context, name string) *sessions.Session {
-	session, err := k.stores[name].New(c.Request, cookieName(k.base, name))
-	if err != nil { // a bad cookie
-		clear(session.Values)
+	store, name := k.stores[name], cookieName(k.base, name)
+	for _, cookie := range c.Request.CookiesNamed(name) {
+		only := &http.Request{Header: http.Header{"Cookie": {cookie.String()}}}
+		if session, err := store.New(only, name); err == nil {
+			return session
+		}
 	}
+	session, _ := store.New(&http.Request{}, name) // has no values
 	return session
 }
 

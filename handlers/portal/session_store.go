@@ -27,6 +27,9 @@ type sessionStore struct {
 	slots   middleware.Slots // of look-ups
 }
 
+// maxTokens is how many tokens of one request are looked up.
+const maxTokens = 3
+
 // storedKey is the key of the [people.Session] among the values of a session. A visitor has none.
 type storedKey struct{}
 
@@ -52,15 +55,17 @@ func (s *sessionStore) Get(r *http.Request, name string) (*sessions.Session, err
 // New implements [sessions.Store]. It returns the session of the request's cookie, whose ID is the
 // token. If the cookie is missing, forged or too old, or if the session has ended, New returns a
 // visitor's session, which has no ID: nothing can save an ended session again. Other programs of
-// the domain may use the cookie's name, so each cookie of this name is tried. The error is about
-// the database, never about the cookie.
+// the domain may use the cookie's name, so each cookie of this name is tried, but only a few with
+// our signature: an ended session can be sent often. The error is about the database, never about
+// the cookie.
 func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, error) {
-	session := s.newSession()
+	session, tokens := s.newSession(), 0
 	for _, cookie := range r.CookiesNamed(name) {
 		var token string
-		if securecookie.DecodeMulti(name, cookie.Value, &token, s.cookies.Codecs...) != nil {
+		if tokens == maxTokens || securecookie.DecodeMulti(name, cookie.Value, &token, s.cookies.Codecs...) != nil {
 			continue
 		}
+		tokens++
 		found, err := s.find(r, token)
 		if errors.Is(err, value.ErrSessionNotFound) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/gorilla/securecookie"
 	"github.com/gorilla/sessions"
 
@@ -89,6 +90,9 @@ func TestStoreOfSessions(t *testing.T) {
 		renewed := s.save(t, r, session)
 		second := begin(r, session)
 		isVisitor("one that another has replaced", first)
+		if session, _ := s.load(t, first, first, first, second); !session.IsNew {
+			t.Error("one request looks up more than three tokens")
+		}
 		// Other programs of the domain may use the same name.
 		session, r = s.load(t, &http.Cookie{Name: s.name, Value: "foreign"}, first, second)
 		if session.IsNew || renewed == nil {
@@ -140,6 +144,25 @@ func TestCookiesEndAtTheirAge(t *testing.T) {
 				t.Errorf("%s, signed %v ago, with an age of %v: valid is %t", name, since, age, kept)
 			}
 		}
+	}
+}
+
+// Other programs of the domain may use the name of a cookie.
+func TestCookieAmongOthersOfItsName(t *testing.T) {
+	t.Parallel()
+	key := []byte(strings.Repeat("k", 32))
+	k := newCookies(deps.Deps{BaseURL: &url.URL{Scheme: "http", Host: "portal.test"}, Now: time.Now, CookieKeys: [][]byte{key}})
+	c, _ := gin.CreateTestContext(httptest.NewRecorder())
+	c.Request = httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	for _, value := range []string{"", "foreign", modelstest.Value(securecookie.New(key, nil).Encode(flashCookie, map[any]any{valueKey: "kept"}))(t), "foreign"} {
+		c.Request.AddCookie(&http.Cookie{Name: flashCookie, Value: value})
+	}
+	if found := k.get(c, flashCookie).Values[valueKey]; found != "kept" {
+		t.Errorf("got %v", found)
+	}
+	c.Request.Header.Set("Cookie", flashCookie+"=foreign")
+	if found := k.get(c, flashCookie).Values; len(found) > 0 {
+		t.Errorf("of a foreign cookie: %v", found)
 	}
 }
 
