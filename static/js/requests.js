@@ -40,7 +40,7 @@
   let left = false;
   document.addEventListener('htmx:before:request', (event) => {
     const { ctx } = event.detail;
-    if (ctx.request.method === 'GET') {
+    if (ctx.request.method === 'GET' || ctx.background) { // a preview may be a POST
       reading.add(ctx);
       if (left) {
         event.preventDefault(); // it waited for the one before it
