@@ -60,7 +60,10 @@ func TestKeepingBackupsKeepsTheNewOne(t *testing.T) {
 	for _, name := range []string{"portal-20250101T000000Z.backup", "portal-20990101T000000Z.backup", "mine.backup"} {
 		writeFile(t, filepath.Join(dir, name), "")
 	}
-	mustPortal(t, databaseEnv(modelstest.SQLiteURL(t)), "", "backup", "--keep", "1", dir)
+	// The directory of a job is often the working directory.
+	command := portalCommand(t, databaseEnv(modelstest.SQLiteURL(t)), "backup", "--keep", "1", ".")
+	command.Dir = dir
+	mustRun(t, command, "")
 	kept := modelstest.Value(filepath.Glob(filepath.Join(dir, "*")))(t)
 	if len(kept) != 3 || strings.Contains(kept[1], "portal-20250101") || strings.Contains(kept[1], "portal-20990101") {
 		t.Errorf("kept %q", kept)

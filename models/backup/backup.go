@@ -57,10 +57,10 @@ const fileName = "portal-20060102T150405Z.backup"
 // times.
 func FileName(at time.Time) string { return at.UTC().Format(fileName) }
 
-// Prune deletes all but keep of the files beside newest and with a [FileName] up to its own. Those
-// after it are of a clock that was ahead.
+// Prune deletes all but the last keep of the files that are in the directory of newest and have a
+// [FileName] up to its own. Later names are of a clock that was ahead.
 func Prune(newest string, keep int) error {
-	directory, last := filepath.Split(newest)
+	directory, last := filepath.Dir(newest), filepath.Base(newest)
 	entries, err := os.ReadDir(directory) // sorted
 	if err != nil {
 		return err
