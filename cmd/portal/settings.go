@@ -356,7 +356,7 @@ func combine(s *settings, values map[string]string, found *problems) {
 	otherSignIn := s.provider != nil || s.operatorToken != "" || pages.OffersPasskeys(s.publicURL(&net.TCPAddr{}))
 	if s.passwordsOff && !otherSignIn {
 		found.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, "+
-			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL with a host name")
+			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL whose host name has a dot")
 	}
 	if values["PORTAL_SECRET"] == "" && s.database.isPostgres() {
 		found.add("PORTAL_SECRET", "required with PostgreSQL, with the same value on every instance; "+generate)

@@ -70,7 +70,7 @@ func TestWrongStartsSayWhatToDo(t *testing.T) {
 		{postgres + "&role=pg_monitor", "", "migrate", "permission denied for schema public; make the role of DATABASE_URL the owner"},
 		{postgres + "&search_path=nowhere", "", "migrate", "create the schema, or correct the search_path"},
 		{postgres + "&sslmode=require&sslcert=" + path("nowhere") + "&sslkey=" + path("nowhere"), "", "migrate", "sslcert and sslkey name a file that cannot be read: no such file"},
-		{postgres + "&default_transaction_read_only=on", "", "migrate", "no standby, but default_transaction_read_only is on|full disk|turn it off"},
+		{postgres + "&default_transaction_read_only=on", "", "migrate", "no standby, but default_transaction_read_only is on|disk is full|turn the setting off"},
 		{"postgres://portal@127.0.0.1:1/portal", "", "migrate", "no PostgreSQL server answers at 127.0.0.1:1: connection refused: start it or correct DATABASE_URL"},
 		{"postgres://portal@nohost.invalid/portal", "", "migrate", "at nohost.invalid:5432: its name cannot be resolved|correct DATABASE_URL"},
 		{good, "192.0.2.7:8080", "serve", "PORTAL_ADDR: 192.0.2.7:8080: this machine does not have the address; write one"},

@@ -137,8 +137,8 @@ func ownEntries(schema, owner string) (*regexp.Regexp, error) {
 // lockTables locks the portal's tables. It waits for running transactions and blocks later ones, so
 // that nobody can revoke a key between the comparison and the restored state. Because a statement
 // may need the tables in another order, each attempt lasts less than the 1s after which the server
-// ends a deadlock, and then releases all tables. The weaker locks before hinder no statement of the
-// portal. They are for autovacuum, which gives way only after 1s.
+// ends a deadlock, and then releases all tables. Autovacuum gives way only to a statement that has
+// waited for 1s, so weaker locks come first, which block no statement of the portal.
 const lockTables = `
 DO $lock$
 DECLARE

@@ -204,11 +204,11 @@ func dialProblem(err error) string {
 	}
 }
 
-// The errors of servers that are read-only. Hosts turn default_transaction_read_only on when the
-// disk is full.
+// The errors of servers that are read-only. Some hosting providers turn
+// default_transaction_read_only on when the disk is full.
 var (
 	errStandby  = errors.New("it is a standby, which is read-only: name the primary in DATABASE_URL")
-	errReadOnly = errors.New("it is no standby, but default_transaction_read_only is on, which hosts do on a full disk: free some space on it, or turn it off")
+	errReadOnly = errors.New("it is no standby, but default_transaction_read_only is on, as hosting providers do when the disk is full: free some space on it, or turn the setting off")
 )
 
 // requirePrimary returns an error unless a connection can write.

@@ -108,8 +108,8 @@ func sqliteConnector(path string, busyTimeout time.Duration, pragmas ...string) 
 	return sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode())
 }
 
-// addLower adds the function unicode_lower, which is LOWER of all letters. SQLite's LOWER leaves
-// those outside ASCII, and must stay: an index of names has it.
+// addLower registers the function unicode_lower, which lowers all letters. SQLite's LOWER lowers
+// only those of ASCII. It is not replaced, because an index of names uses it.
 var addLower = sync.OnceValue(func() error {
 	return sqlite.RegisterDeterministicScalarFunction("unicode_lower", 1, func(_ *sqlite.FunctionContext, arguments []driver.Value) (driver.Value, error) {
 		if text, ok := arguments[0].(string); ok {

@@ -136,7 +136,7 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 			return SignedIn{}, err
 		}
 		// A counter that does not grow is a sign of a copied authenticator (WebAuthn
-		// section 6.1.1). The caller refuses one that ends.
+		// section 6.1.1). The caller refuses one that has become 0.
 		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
 			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
 			Where("id = ? AND (sign_count < ? OR ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Flush writes all counts, as Run does at intervals.
+// Flush writes all counts, without yielding to others.
 func (r *Recorder) Flush(ctx context.Context) error { return r.flush(ctx, false, false) }
 
 // Pretend makes the recorder count as if n more keys waited for a flush.

@@ -165,8 +165,8 @@ func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Val
 	return identity, err
 }
 
-// checkResponse returns an error unless the parameters have a code from this provider. The error
-// refused is the one that they have.
+// checkResponse returns an error unless the parameters have a code from this provider. The argument
+// refused is the error in the parameters.
 func (p *Provider) checkResponse(found *discovered, parameters url.Values, refused error) error {
 	// Otherwise an attacker's provider could send the response of another one (RFC 9207). A
 	// visitor can change iss as well as state, so it is no failure of the provider.
@@ -206,7 +206,7 @@ func failure(what string, cause error) error {
 	return fmt.Errorf("%w: %s", ErrFailed, reason(what, cause))
 }
 
-// expired returns an [ErrExpired] with a cause as that of failure.
+// expired returns an [ErrExpired] with a short cause, as failure does.
 func expired(what string, cause error) error {
 	return fmt.Errorf("%w: %s", ErrExpired, reason(what, cause))
 }

@@ -95,7 +95,7 @@ func InTx[T any](ctx context.Context, db *DB, operation string, work func(ctx co
 	return result, err
 }
 
-// WhereIf adds a condition to a query that it is applied to, if wanted.
+// WhereIf returns a function for Apply that adds the condition to the query if it is wanted.
 func WhereIf(wanted bool, condition string, args ...any) func(*bun.SelectQuery) *bun.SelectQuery {
 	return func(query *bun.SelectQuery) *bun.SelectQuery {
 		if wanted {
