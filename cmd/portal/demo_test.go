@@ -170,7 +170,7 @@ func TestDoubtfulSettings(t *testing.T) {
 		{"PORTAL_BASE_URL", "http://localhost:8080", "", plain, false},
 		{"PORTAL_BASE_URL", "http://127.0.0.1:8080", "", plain, false},
 		{"PORTAL_BASE_URL", "", "", plain, false},
-		{"DATABASE_URL", "sqlite:portal.db?mode=rwc", "", `its parameters are a part of the name of the file portal.db?mode=rwc`, true},
+		{"DATABASE_URL", "sqlite:portal.db?mode=rwc", "", `what begins at the ? is a part of the name of the file, after portal.db; remove it`, true},
 		{"DATABASE_URL", "sqlite:what?/portal.db", "", "DATABASE_URL", false},
 		{"DATABASE_URL", "sqlite:~/portal.db", "", "~ is not expanded", true},
 		{"PORTAL_SESSION_IDLE", "721h", "", idle, true},

@@ -25,7 +25,7 @@ func (s settings) doubts() []string {
 	if path, _ := database.SQLitePath(s.database.url); strings.HasPrefix(path, "~/") {
 		all = append(all, "DATABASE_URL: ~ is not expanded, so the database is in a directory with this name; write the whole path")
 	} else if before, parameters, _ := strings.Cut(path, "?"); strings.Contains(parameters, "=") {
-		all = append(all, fmt.Sprintf("DATABASE_URL: its parameters are a part of the name of the file %s; remove them", path[strings.LastIndex(before, "/")+1:]))
+		all = append(all, fmt.Sprintf("DATABASE_URL: what begins at the ? is a part of the name of the file, after %s; remove it", filepath.Base(before)))
 	}
 	if s.signInLimit != defaultSignInLimit {
 		all = append(all, fmt.Sprintf("PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords with a limit of %d; set it only in tests", s.signInLimit))
