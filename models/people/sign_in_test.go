@@ -64,12 +64,11 @@ func TestPasswordsAreComparedExactly(t *testing.T) {
 		password string
 		others   []string
 	}{
-		{" leading and trailing ", []string{"leading and trailing", " leading and trailing", " Leading and trailing "}},
+		{" leading and trailing ", []string{"leading and trailing", " leading and trailing", " Leading and trailing ", " leading and trailing \x00and after"}},
 		{"Zu\u0308rich 東京 👩‍💻", []string{"Zurich 東京 👩‍💻", "Zu\u0308rich 東京 👩💻"}},
 		// 12 characters.
 		{"ünïcödé wörd", []string{"ünïcödé wör", "ünïcödé wördd", "UNÏCÖDÉ WÖRD"}},
 		{longPassword, []string{longPassword[:127], longPassword + "x"}},
-		{"NUL\x00and after", []string{"NUL"}},
 	} {
 		email := fmt.Sprintf("user%d@example.com", i)
 		if _, err := f.Accounts.Create(t.Context(), people.NewAccount{Name: "Acme", Email: email, Password: test.password}); err != nil {
