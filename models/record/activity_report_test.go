@@ -81,7 +81,11 @@ func TestPollerReadsEachActivityOnce(t *testing.T) {
 		}
 		var all []uuid.UUID
 		must(t, f.DB.NewSelect().Table("activities").Column("id").Where("account_id = ?", c.ID).OrderExpr("id").Scan(ctx, &all))
-		eventually(t, "the poller has read all", func() bool { poll(); return len(read) >= len(all) })
+		eventually(t, "the poller has read all", func() bool {
+			for poll() > 0 { // until the rest is too new
+			}
+			return len(read) >= len(all)
+		})
 		if len(all) < enough || !slices.Equal(read, all) {
 			t.Errorf("%d activities, and the poller read %d", len(all), len(read))
 		}
