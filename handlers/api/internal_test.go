@@ -20,8 +20,8 @@ import (
 	"portal/models/widget"
 )
 
-// FewerEvents divides the events that the calls of a key and of an account may have at once, so that
-// tests of these limits send fewer.
+// FewerEvents divides the events that the calls of a key and of an account may have at once, so
+// that tests of these limits send fewer.
 const FewerEvents = 10
 
 // LimitEvents applies [FewerEvents]. TestMain calls it.

@@ -443,8 +443,8 @@ func TestOnlyAddressesThatNeedItAskForUTF8(t *testing.T) {
 	}
 }
 
-// A server that does not respond to the end of the dialog has the mail all the same, so that no other
-// instance sends it again.
+// A server that does not respond to the end of the dialog has the mail all the same, so that no
+// other instance sends it again.
 func TestMailIsSentWithoutAResponseToTheEnd(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, modelstest.SQLiteURL(t))

@@ -56,8 +56,8 @@ func TestCookiesSurviveOneRotationOfTheSecret(t *testing.T) {
 	fresh := during.visitor(t)
 	fresh.signIn(c.email, password).redirects("/api-keys")
 	fresh.copiedTo(after).get("/api-keys").is(http.StatusOK)
-	// A known device is not held up by the guesses of strangers, also after a sign-out. The cookie of
-	// another secret is a forged one.
+	// A known device is not held up by the guesses of strangers, also after a sign-out. The
+	// cookie of another secret is a forged one.
 	plain.visitor(t).signIn(c.email, "wrong")
 	c.copiedTo(after).signIn(c.email, password).is(http.StatusTooManyRequests)
 	known := c.copiedTo(during)

@@ -94,10 +94,10 @@ func refusedBecause(cause error) error {
 	return fmt.Errorf("%w: %.500s", errPasskeyRefused, text)
 }
 
-// ignoreCopies makes an answer agree with its credential, which may be nil, on whether the passkey is
-// copied to other devices, which the portal does not use. The library refuses a change, but password
-// managers change it. It also removes the counter of a passkey that can be copied: each copy counts
-// by itself.
+// ignoreCopies makes an answer agree with its credential, which may be nil, on whether the passkey
+// is copied to other devices, which the portal does not use. The library refuses a change, but
+// password managers change it. It also removes the counter of a passkey that can be copied: each
+// copy counts by itself.
 func ignoreCopies(credential *webauthn.Credential, data *protocol.AuthenticatorData) {
 	copied := data.Flags.HasBackupEligible()
 	if copied {

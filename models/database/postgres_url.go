@@ -112,7 +112,8 @@ func parameterProblem(databaseURL string, cause error) error {
 	return variableProblem()
 }
 
-// variableProblem returns [errPostgresURL], with the variables of libpq, which the driver reads too.
+// variableProblem returns [errPostgresURL], with the variables of libpq, which the driver reads
+// too.
 func variableProblem() error {
 	var names []string
 	for _, entry := range os.Environ() {

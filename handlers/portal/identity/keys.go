@@ -72,8 +72,9 @@ func (k *keys) fetch(ctx context.Context) (set keyset.Set, err error) {
 	return set, nil
 }
 
-// algorithms returns the algorithms of ID tokens that are accepted. Those that the metadata name are
-// not asked for, because providers forget some, and a key verifies only the algorithms of its kind.
+// algorithms returns the algorithms of ID tokens that are accepted. Those that the metadata name
+// are not asked for, because providers forget some, and a key verifies only the algorithms of its
+// kind.
 func algorithms() (names []string) {
 	for _, algorithm := range keyset.Algorithms() {
 		names = append(names, string(algorithm))

@@ -235,9 +235,9 @@ func random() string {
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // newClient returns a client for requests to the provider. A redirect could send the client secret
-// or a token elsewhere, so the client follows only those of metadata and public keys. It connects anew
-// for each request: the provider may close an old connection at any moment, and a code cannot be
-// redeemed twice.
+// or a token elsewhere, so the client follows only those of metadata and public keys. It connects
+// anew for each request: the provider may close an old connection at any moment, and a code cannot
+// be redeemed twice.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: timeout,

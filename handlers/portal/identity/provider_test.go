@@ -396,8 +396,8 @@ func TestOddResponsesOfTheTokenEndpoint(t *testing.T) {
 	}
 }
 
-// Some providers take the client secret in the body only, without saying so, or do not decode it in a
-// header, although RFC 6749 section 2.3.1 says so.
+// Some providers take the client secret in the body only, without saying so, or do not decode it in
+// a header, although RFC 6749 section 2.3.1 says so.
 func TestClientSecretInTheWayThatTheProviderTakes(t *testing.T) {
 	t.Parallel()
 	const secret = "a+b/c= %ü:"

@@ -77,9 +77,10 @@ type tokenResponse struct {
 	Description text `json:"error_description"`
 }
 
-// exchange exchanges the code for tokens, or returns an [ErrExpired] or [ErrFailed]. If the provider
-// does not accept the secret in the way that its metadata name first, exchange sends it in the other
-// way: some providers name ways that they do not support, or decode a secret in a header wrongly.
+// exchange exchanges the code for tokens, or returns an [ErrExpired] or [ErrFailed]. If the
+// provider does not accept the secret in the way that its metadata name first, exchange sends it in
+// the other way: some providers name ways that they do not support, or decode a secret in a header
+// wrongly.
 func (d *discovered) exchange(ctx context.Context, code, verifier string) (tokens tokenResponse, err error) {
 	tokens, refused, err := d.requestTokens(ctx, code, verifier, d.secretInBody)
 	if refused {
