@@ -23,7 +23,7 @@ FUZZTIME ?= 1m
 CHAOSTIME ?= 10m
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-.PHONY: help run demo build release assets test docs-test check check-code screenshot bench chaos fuzz fmt
+.PHONY: help run demo build release assets test docs-test check check-code check-release screenshot bench chaos fuzz fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -51,15 +51,15 @@ docs-test: $(npm_tools) $(assets) $(livekit) ## Run the backends, gateways, rece
 	tools/install-test-packages
 	tools/test docs
 
-check: $(npm_tools) build $(check_tools) bin/tools/ogen ## Check format, vet, lint, modules, openapi.json, documentation with docs-test, deployment files, vulnerabilities, licenses and the release
+check: ## Check format, vet, lint, modules, openapi.json, documentation with docs-test, deployment files, vulnerabilities, licenses and the release
 	tools/install-test-packages
-	@# The programs of docs-test mostly wait.
-	@$(MAKE) --jobs=2 check-code docs-test
+	@# The programs of docs-test mostly wait, and npm, downloads and archives use one processor.
+	@$(MAKE) --jobs=2 check-code docs-test check-release
 
-check-code:
+# golangci-lint runs all analyzers of go vet.
+check-code: $(npm_tools) build $(check_tools) bin/tools/ogen
 	tools/check-format $(sources)
-	go vet $(packages)
-	go vet -vettool=bin/tools/keyed $(packages)
+	bin/tools/keyed $(packages)
 	go vet -C e2e/echo
 	go vet -C tools/deployment
 	bin/tools/golangci-lint run
@@ -72,6 +72,8 @@ check-code:
 	go test -C tools/deployment -count=1
 	tools/check-vulnerabilities
 	tools/check-licenses
+
+check-release: $(npm_tools) $(assets) $(release_tools)
 	tools/check-release
 
 screenshot: build $(npm_tools) ## Take the picture of README.md with Chromium

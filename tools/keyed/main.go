@@ -1,6 +1,7 @@
-// Command keyed is a tool for go vet. It reports literals of structs with three fields or more that
-// do not name their fields: two values of the same type that are exchanged would compile. The rows
-// of a table, whose literals leave the type out, are allowed.
+// Command keyed reports literals of structs with three fields or more that do not name their fields:
+// two values of the same type that are exchanged would compile. The rows of a table, whose literals
+// leave the type out, are allowed. It is not a tool for go vet, which would run it on all libraries
+// too.
 package main
 
 import (
@@ -8,13 +9,13 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/unitchecker"
+	"golang.org/x/tools/go/analysis/singlechecker"
 )
 
 const minFields = 3
 
 func main() {
-	unitchecker.Main(&analysis.Analyzer{
+	singlechecker.Main(&analysis.Analyzer{
 		Name: "keyed", Doc: "report literals of structs with three fields or more that do not name their fields", Run: check,
 	})
 }
