@@ -44,7 +44,11 @@ func TestErrorFormatDependsOnThePath(t *testing.T) {
 		{http.MethodGet, "/apis", "text/html; charset=utf-8", http.StatusNotFound},
 		{http.MethodGet, "//api/agents", "application/json; charset=utf-8", http.StatusNotFound},
 		{http.MethodGet, "/api//agents", "application/json; charset=utf-8", http.StatusUnauthorized},
-		{http.MethodGet, "/login/", "text/html; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/login/?next=%2Fdocs", "text/html; charset=utf-8", http.StatusSeeOther},
+		{http.MethodPost, "/login/", "text/html; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "//example.com/", "text/html; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/\\example.com/", "text/html; charset=utf-8", http.StatusSeeOther},
+		{http.MethodGet, "/api/agents/", "application/json; charset=utf-8", http.StatusUnauthorized},
 		{http.MethodGet, "/login", "text/html; charset=utf-8", http.StatusOK},
 		{http.MethodDelete, "/login", "text/html; charset=utf-8", http.StatusMethodNotAllowed},
 	} {
@@ -52,6 +56,11 @@ func TestErrorFormatDependsOnThePath(t *testing.T) {
 		if answer.Code != asked.status || answer.Header().Get("Content-Type") != asked.contentType {
 			t.Errorf("%s %s: %d %s, want %d %s", asked.method, asked.path,
 				answer.Code, answer.Header().Get("Content-Type"), asked.status, asked.contentType)
+		}
+	}
+	for path, want := range map[string]string{"/login/?next=%2Fdocs": "/login?next=%2Fdocs", `/\example.com/`: "/%5Cexample.com"} {
+		if location := serve(h, httptest.NewRequest(http.MethodGet, path, http.NoBody)).Header().Get("Location"); location != want {
+			t.Errorf("%s leads to %s, want %s", path, location, want)
 		}
 	}
 	if allow := serve(h, httptest.NewRequest(http.MethodDelete, "/login", http.NoBody)).Header().Get("Allow"); allow != "GET, POST, HEAD" {

@@ -167,7 +167,10 @@ func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {
 func (e *Endpoints) NotFound(c *gin.Context) {
 	e.authenticated(c, func(c *gin.Context) error {
 		missing := problem.NotFound()
-		if strings.Contains(c.Request.URL.Path, "//") {
+		switch path := c.Request.URL.Path; {
+		case strings.HasSuffix(path, "/"):
+			missing.Message = "The path ends in a slash. Leave it out."
+		case strings.Contains(path, "//"):
 			missing.Message = "The path has two slashes in a row. Check the end of the base URL that your client uses."
 		}
 		return missing

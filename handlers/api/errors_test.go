@@ -15,10 +15,15 @@ import (
 )
 
 func TestUnknownPathIs404AndWrongMethodIs405(t *testing.T) {
-	onSQLite(t, func(_ *testing.T, s *service, c customer) {
+	onSQLite(t, func(t *testing.T, s *service, c customer) {
 		key := bearer(c.secret)
-		for _, path := range []string{"/api", "/api/", "/api//agents", "/api/agents/", "/api/widget", "/api/AGENTS", "/api/../agents"} {
-			s.get(path, key).fails(http.StatusNotFound, "NOT_FOUND")
+		for path, message := range map[string]string{
+			"/api": "", "/api/": "ends in a slash", "/api//agents": "two slashes in a row", "/api/agents/": "ends in a slash",
+			"/api/widget": "", "/api/AGENTS": "", "/api/../agents": "",
+		} {
+			if body := s.get(path, key).fails(http.StatusNotFound, "NOT_FOUND").body; !strings.Contains(string(body), message) {
+				t.Errorf("%s: %s", path, body)
+			}
 			s.post(path, key).fails(http.StatusNotFound, "NOT_FOUND")
 		}
 		for _, r := range []struct{ method, path, allow string }{

@@ -14,8 +14,20 @@ import (
 	"portal/templates"
 )
 
-// NotFound writes the error page for an unknown address.
-func (s *site) NotFound(c *gin.Context) { s.Render(c, problem.NotFound()) }
+// NotFound writes the error page for an unknown path. Programs that copy or shorten links add a
+// slash to them, so a page's path that ends in one leads to the page.
+func (s *site) NotFound(c *gin.Context) {
+	path, slash := strings.CutSuffix(c.Request.URL.EscapedPath(), "/")
+	// "//host" would lead to another site.
+	if !slash || path == "" || strings.Contains(path, "//") || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		s.Render(c, problem.NotFound())
+		return
+	}
+	if c.Request.URL.RawQuery != "" {
+		path += "?" + c.Request.URL.RawQuery
+	}
+	_ = s.redirect(c, path)
+}
 
 // MethodNotAllowed writes the error page for a method that the address does not support. A browser
 // that opens the address of a form goes to the form's page.
