@@ -348,7 +348,7 @@ func (g *gateway) passesIdentity() {
 		if method == http.MethodGet {
 			body = ""
 		}
-		a := g.Send(method, "/v1/calls%20now?q=a%2Fb", body, append(spoofed, dropping, "Authorization: Bearer "+g.account.secret)...)
+		a := g.Send(method, "/v1/calls%20now?q=a%2Fb&agentId=7", body, append(spoofed, dropping, "Authorization: Bearer "+g.account.secret)...)
 		var got received
 		if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.StatusCode != http.StatusOK {
 			g.t.Fatalf("%s: %d %s", method, a.StatusCode, a.Body)
@@ -356,7 +356,7 @@ func (g *gateway) passesIdentity() {
 		if want := fmt.Sprintf("[%s] [%s] [] []", g.account.ID, g.account.key.ID); got.identity() != want {
 			g.t.Errorf("%s: the API gets %s, want %s", method, got.identity(), want)
 		}
-		if got.Method != method || got.URL != "/v1/calls%20now?q=a%2Fb" || got.Length != len(body) || len(got.Header["Authorization"]) > 0 {
+		if got.Method != method || got.URL != "/v1/calls%20now?q=a%2Fb&agentId=7" || got.Length != len(body) || len(got.Header["Authorization"]) > 0 {
 			g.t.Errorf("the API gets %s %s with %d bytes and %q", got.Method, got.URL, got.Length, got.Header["Authorization"])
 		}
 	}
@@ -377,6 +377,10 @@ func (g *gateway) refused(status int, code, path string, headers ...string) mode
 	})
 	if got := a.Header.Values("Cache-Control"); len(got) != 1 || got[0] != "no-store" {
 		g.t.Errorf("%s: Cache-Control %q", path, got)
+	}
+	got := a.Header.Values("WWW-Authenticate")
+	if status == http.StatusUnauthorized && (len(got) != 1 || !strings.HasPrefix(got[0], `Bearer realm="api"`)) {
+		g.t.Errorf("%s: WWW-Authenticate %q", path, got)
 	}
 	return a
 }
@@ -400,10 +404,7 @@ func (g *gateway) refuses() {
 		{"/connect?access_token=" + g.account.secret, nil},
 		{"/connect", []string{"Authorization: Bearer " + g.account.secret}},
 	} {
-		a := g.refused(http.StatusUnauthorized, "UNAUTHORIZED", r.path, r.headers...)
-		if got := a.Header.Values("WWW-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], `Bearer realm="api"`) {
-			g.t.Errorf("%s: WWW-Authenticate %q", r.path, got)
-		}
+		g.refused(http.StatusUnauthorized, "UNAUTHORIZED", r.path, r.headers...)
 	}
 	for _, path := range []string{"/api/authorize", "/authorize-key", "/authorize-widget", "/widget/authorize", "/", "/v2/calls", "/connect/other"} {
 		if a := g.Send(http.MethodGet, path, "", "Authorization: Bearer "+g.account.secret); a.StatusCode != http.StatusNotFound {
