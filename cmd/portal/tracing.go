@@ -131,14 +131,16 @@ func readSpanReceiver() (*spanReceiver, []string) {
 		}
 		return value
 	}
+	// OpenTelemetry's values are case-insensitive.
+	is := func(name, value string) bool { return strings.EqualFold(read(name), value) }
 	endpoint, base := endpointOf(traces+"ENDPOINT"), endpointOf(all+"ENDPOINT")
-	if endpoint == "" && base != "" {
-		endpoint = strings.TrimRight(base, "/") + "/v1/traces"
+	if u, err := url.Parse(base); endpoint == "" && base != "" && err == nil {
+		endpoint = u.JoinPath("v1/traces").String() // before a query
 	}
-	if endpoint == "" || read("OTEL_SDK_DISABLED") == "true" || read("OTEL_TRACES_EXPORTER") == "none" {
+	if base+endpoint == "" || is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none") {
 		return nil, nil
 	}
-	if protocol := cmp.Or(read(traces+"PROTOCOL"), read(all+"PROTOCOL")); protocol != "" && protocol != "http/protobuf" {
+	if protocol := cmp.Or(read(traces+"PROTOCOL"), read(all+"PROTOCOL")); protocol != "" && !strings.EqualFold(protocol, "http/protobuf") {
 		found.add(all+"PROTOCOL", "unsupported protocol%s; use http/protobuf, whose default port is 4318", shown(protocol))
 	}
 	header, ok := spanHeader(cmp.Or(read(traces+"HEADERS"), read(all+"HEADERS")))

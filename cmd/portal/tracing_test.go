@@ -70,7 +70,7 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		receiver := newCollector(t)
-		i, account := startWithAccount(t, databaseURL, "OTEL_EXPORTER_OTLP_ENDPOINT="+receiver.URL,
+		i, account := startWithAccount(t, databaseURL, "OTEL_EXPORTER_OTLP_ENDPOINT="+receiver.URL+"/?tenant=1",
 			"OTEL_EXPORTER_OTLP_HEADERS=X-Team=voice%20portal, X-Other=1")
 		for range 3 {
 			i.Get("/healthz").Is(http.StatusOK)
@@ -124,8 +124,9 @@ func TestTracingNeedsAnEndpointAndASupportedProtocol(t *testing.T) {
 		{"", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://traces.example.com/v1/traces", true, ""},
 		{"http://127.0.0.1:4318\n", "OTEL_SERVICE_NAME", "keys", true, ""},
 		{"http://user:hunter%40@traces.example.com/a%40b", "OTEL_SERVICE_NAME", "keys", true, ""},
-		{"http://127.0.0.1:4318", "OTEL_SDK_DISABLED", "true", false, ""},
-		{"http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER", "none", false, ""},
+		{"http://127.0.0.1:4318", "OTEL_SDK_DISABLED", "True", false, ""},
+		{"http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER", "None", false, ""},
+		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_PROTOCOL", "HTTP/protobuf", true, ""},
 		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/hunter2.pem", true, "OTEL_EXPORTER_OTLP_CERTIFICATE is not used"},
 		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "/hunter2.pem", true, "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY is not used"},
 		{"http://127.0.0.1:4318", "SSL_CERT_FILE", "/missing.pem", true, "SSL_CERT_FILE: "},
