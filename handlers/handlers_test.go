@@ -184,6 +184,10 @@ func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
 		if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != want || (preflight.Code == http.StatusNoContent) != (want != "") {
 			t.Errorf("preflight of %s: status %d, Access-Control-Allow-Origin %q, want %q", path, preflight.Code, got, want)
 		}
+		// Browsers do not take * for Authorization, which clients add to every request.
+		if got := preflight.Header().Get("Access-Control-Allow-Headers"); want != "" && got != "*, Authorization" {
+			t.Errorf("preflight of %s: Access-Control-Allow-Headers %q", path, got)
+		}
 	}
 }
 

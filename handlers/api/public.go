@@ -54,7 +54,7 @@ func (e *Endpoints) Preflight(c *gin.Context) {
 	c.Header("Cache-Control", cacheDocument)
 	allowAnyOrigin(c)
 	c.Header("Access-Control-Allow-Methods", "GET, HEAD")
-	c.Header("Access-Control-Allow-Headers", "*")
+	c.Header("Access-Control-Allow-Headers", "*, Authorization") // * is not for Authorization
 	c.AbortWithStatus(http.StatusNoContent)
 }
 
