@@ -296,8 +296,9 @@ func shown(response []byte) string {
 
 // retryAfter returns the wait in a header Retry-After (RFC 9110, section 10.2.3), or 0.
 func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
+	// Some receivers send fractions. The limit is far beyond what is honored.
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 1e9) * float64(time.Second))
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {

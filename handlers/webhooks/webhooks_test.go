@@ -243,7 +243,7 @@ func TestRetries(t *testing.T) {
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			if code.Load() == http.StatusTooManyRequests {
-				w.Header().Set("Retry-After", "3600")
+				w.Header().Set("Retry-After", "3599.9")
 			}
 			w.WriteHeader(int(code.Load()))
 			_, _ = io.WriteString(w, "no\x00\xff<b>"+strings.Repeat("é", 5000))
