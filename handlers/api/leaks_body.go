@@ -242,7 +242,7 @@ func ends(decoder *json.Decoder) bool {
 func parsePublicLeaks(body []byte) ([]keys.LeakedText, error) {
 	const example = `{"keys": ["nas_..."]}`
 	noObject := problem.InvalidRequest(fmt.Sprintf("The request body is not exactly one JSON object of at most %d fields. Send %s.", maxPublicLeaks, example))
-	noKeys := problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
+	noKeys := problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings, with at most %[1]d keys in them. Send %[2]s.", maxPublicLeaks, example))
 	decoder := json.NewDecoder(bytes.NewReader(withoutMark(body)))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') || !utf8.Valid(body) {
 		return nil, noObject
@@ -274,8 +274,8 @@ func parsePublicLeaks(body []byte) ([]keys.LeakedText, error) {
 	return texts, nil
 }
 
-// parseLeakedKeys returns the texts of a list of 1 to maxPublicLeaks strings, or nil for anything
-// else.
+// parseLeakedKeys returns the keys and other texts of a list of strings, 1 to maxPublicLeaks, or
+// nil for anything else.
 func parseLeakedKeys(decoder *json.Decoder) (leaks []reportedLeak) {
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
 		return nil
@@ -283,10 +283,15 @@ func parseLeakedKeys(decoder *json.Decoder) (leaks []reportedLeak) {
 	for decoder.More() {
 		key, err := decoder.Token()
 		text, ok := key.(string)
-		if err != nil || !ok || len(leaks) == maxPublicLeaks {
+		if err != nil || !ok {
 			return nil
 		}
-		leaks = append(leaks, reportedLeak{LeakedText: keys.NewLeakedText(text, "")})
+		for _, leaked := range keys.LeakedTexts(text) {
+			leaks = append(leaks, reportedLeak{LeakedText: leaked})
+		}
+		if len(leaks) > maxPublicLeaks {
+			return nil
+		}
 	}
 	if _, err := decoder.Token(); err != nil { // the end of the list
 		return nil

@@ -254,8 +254,8 @@ func TestPublicReportSaysNothingAboutKeys(t *testing.T) {
 			}
 			return a
 		}
-		known := reported(jsonBody(content(c.secret, "any string")))
-		unknown := reported(body("text/plain", content(unknownKey, "any string")))
+		known := reported(jsonBody(content(unknownKey+" "+c.secret, "any string")))
+		unknown := reported(body("text/plain", content(unknownKey+" "+unknownKey, "any string")))
 		for _, a := range []answer{known, unknown} {
 			for _, differs := range []string{"Date", "X-Request-Id"} {
 				a.header.Del(differs)
@@ -267,7 +267,7 @@ func TestPublicReportSaysNothingAboutKeys(t *testing.T) {
 		if got := s.leak(c.key); got != "Reported as leaked" {
 			t.Errorf("the key: %q", got)
 		}
-		for _, invalid := range []string{"", "[]", "{}", `{"keys": []}`, `{"keys": "x"}`, `{"keys": [1]}`, `{"keys": ["x", null]}`, `{"Keys": ["x"]}`, content(make([]string, 101)...)} {
+		for _, invalid := range []string{"", "[]", "{}", `{"keys": []}`, `{"keys": "x"}`, `{"keys": [1]}`, `{"keys": ["x", null]}`, `{"Keys": ["x"]}`, content(make([]string, 101)...), content(strings.Repeat(unknownKey, 101))} {
 			s.post("/leaks", jsonBody(invalid)).fails(http.StatusBadRequest, "INVALID_REQUEST")
 		}
 		s.post("/leaks", jsonBody(`{"other": [{}], "keys": ["x"]}`+strings.Repeat(" ", 64<<10-30))).is(http.StatusAccepted)

@@ -79,6 +79,12 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 func TestKeysAreFoundInReportedTexts(t *testing.T) {
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	c := f.Customer(t)
+	_, first := f.Key(t, c)
+	_, second := f.Key(t, c)
+	lines := keys.LeakedTexts("ONE=" + first + "\nOTHER=nas_example\nTWO=" + second)
+	if got := modelstest.Value(f.Leaks.Revoke(t.Context(), lines, record.LeakPublic, ""))(t); !slices.Equal(got, []keys.LeakOutcome{keys.LeakRevoked, keys.LeakRevoked}) {
+		t.Errorf("two lines of a file: %s", got)
+	}
 	for _, text := range []string{"%s\n", " %s", "Bearer %s", "API_KEY=%s", `"%s",`, "https://example.com/?key=%s&x=1", "\u200b%s", "nas_old and %s"} {
 		key, secret := f.Key(t, c)
 		text = strings.Replace(text, "%s", secret, 1)

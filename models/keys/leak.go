@@ -13,24 +13,34 @@ import (
 // keyInLine matches what may be an API key.
 var keyInLine = regexp.MustCompile(fmt.Sprintf(`%s[0-9A-Za-z]{%d}`, value.KeyPrefix, value.KeyLength-len(value.KeyPrefix)))
 
-// LeakedText is a reported text, which may have an API key, and holds only hashes.
+// LeakedText is a reported text or API key, and holds only hashes.
 type LeakedText struct {
-	hash   keyHash // of the text
+	hash   keyHash // of what was reported
 	key    keyHash // of the key in it
 	hasKey bool
 	url    string
 }
 
-// NewLeakedText returns a reported text and where it was found; the URL may be empty. The key is
-// the first in the text, because people report the line that they have found.
-func NewLeakedText(text, url string) LeakedText {
-	leaked := LeakedText{hash: hashKey(text), url: cleanLeakURL(url)}
-	for _, key := range keyInLine.FindAllString(text, -1) {
-		if checkKeySecret(key) == nil {
-			leaked.key, leaked.hasKey = hashKey(key), true
-			break
+// LeakedTexts returns each key in a reported text, because people report the lines that they have
+// found. It returns the text if it has no key.
+func LeakedTexts(text string) (leaked []LeakedText) {
+	for _, secret := range keyInLine.FindAllString(text, -1) {
+		if checkKeySecret(secret) == nil {
+			key := hashKey(secret)
+			leaked = append(leaked, LeakedText{hash: key, key: key, hasKey: true})
 		}
 	}
+	if leaked == nil {
+		leaked = []LeakedText{{hash: hashKey(text)}}
+	}
+	return leaked
+}
+
+// NewLeakedText returns a reported text with the first key in it, and where it was found. The URL
+// may be empty.
+func NewLeakedText(text, url string) LeakedText {
+	leaked := LeakedTexts(text)[0]
+	leaked.hash, leaked.url = hashKey(text), cleanLeakURL(url)
 	return leaked
 }
 
