@@ -203,7 +203,7 @@ func widgetToken(r *http.Request) (string, error) {
 		return "", problem.Unauthorized(problem.ReasonTokenInvalid,
 			"This is an API key, not a widget token. Exchange it for a token at /api/widget/token.")
 	}
-	return tokens[0], nil
+	return strings.TrimSpace(tokens[0]), nil
 }
 
 // otherScheme reports whether the one Authorization header has credentials that are no Bearer

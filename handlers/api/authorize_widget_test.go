@@ -42,6 +42,7 @@ func TestWidgetAuthorizeFindsTheToken(t *testing.T) {
 		"the query":                 {"?access_token=" + token, nil},
 		"the query behind a path":   {inURL, nil},
 		"an escaped query":          {"?access%5Ftoken=" + escaped, nil},
+		"the line end of a file":    {"?access_token=" + token + "%0A", nil},
 		"a query with broken pairs": {"?a=%zz&b;c&access_token=" + token, nil},
 		"X-Original-URI":            {"", []option{header("X-Original-URI", inURL)}},
 		"X-Original-URL": {"", []option{

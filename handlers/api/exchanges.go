@@ -309,6 +309,7 @@ func readExchange(c *gin.Context) (keyID uuid.UUID, token *workload.Token, err e
 		if len(values) > 1 && name != "resource" && name != "audience" { // RFC 8693, section 2.1
 			return uuid.Nil, nil, malformed(fmt.Sprintf("The parameter %.50q must not be repeated.", name))
 		}
+		values[0] = strings.TrimSpace(values[0]) // a file ends in a line break
 	}
 	switch kind := form.Get("subject_token_type"); {
 	case form.Get("grant_type") == "":

@@ -283,6 +283,9 @@ func TestMalformedExchanges(t *testing.T) {
 		}
 		accepted := change("subject_token_type", "urn:ietf:params:oauth:token-type:id_token")
 		// Both may be repeated (RFC 8693, section 2.1).
+		for name := range accepted {
+			accepted[name] = []string{accepted.Get(name) + "\n"} // of a file, as curl sends it
+		}
 		accepted["audience"], accepted["resource"] = []string{"a", "b"}, []string{"https://a.example.com", "https://b.example.com"}
 		response, _ := e.exchange(accepted)
 		response.Is(http.StatusOK)

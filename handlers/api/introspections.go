@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -74,8 +75,8 @@ func readToken(c *gin.Context) (string, error) {
 		return "", problem.InvalidRequest("The request body is not a valid form. Send token=<widget token>.")
 	}
 	tokens := form["token"]
-	if len(tokens) != 1 || tokens[0] == "" {
+	if len(tokens) != 1 || strings.TrimSpace(tokens[0]) == "" {
 		return "", problem.InvalidRequest("The form field token must occur exactly once and contain the widget token. Send token=<widget token>.")
 	}
-	return tokens[0], nil
+	return strings.TrimSpace(tokens[0]), nil // a file ends in a line break
 }

@@ -57,6 +57,7 @@ func TestTokenIsActiveForTheKeysOfItsAccountUntilItEnds(t *testing.T) {
 			check(name, inactive, false)
 		}
 		check("of another key", revoked, true)
+		check("of a file", kept+"\r\n", true)
 		s.revoke(c)
 		check("of a revoked key", revoked, false)
 		s.clock.Advance(tokenTTL - time.Second)
