@@ -82,6 +82,7 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 		const traceID = "0af7651916cd43dd8448eb211c80319c"
 		response := i.Get("/api/agents?token=confidential", modelstest.Bearer(account.secret), "Tracestate: note=confidential",
 			"Traceparent: 00-"+traceID+"-b7ad6b7169203331-01", "User-Agent: confidential", "X-Forwarded-For: confidential")
+		i.Send("CONFIDENTIAL", "/nothing", "")
 		i.stop(t)
 
 		names := receiver.names(traceID)
@@ -89,7 +90,7 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 			t.Errorf("the spans of the request are %v", names)
 		}
 		sent := receiver.raw.String()
-		for _, want := range []string{"POST /login", "SELECT api_keys", response.Header.Get("X-Request-Id"), "service.version"} {
+		for _, want := range []string{"POST /login", "HTTP unmatched", "_OTHER", "SELECT api_keys", response.Header.Get("X-Request-Id"), "service.version"} {
 			if !strings.Contains(sent, want) {
 				t.Errorf("no span has %s", want)
 			}

@@ -37,7 +37,9 @@ func AllowHead() gin.HandlerFunc {
 	}
 }
 
-// methodOf returns the original method, or "other" for one that HTTP does not define, so that
+const otherMethod = "other"
+
+// methodOf returns the original method, or otherMethod for one that HTTP does not define, so that
 // clients cannot create metrics without bound.
 func methodOf(r *http.Request) string {
 	method := r.Method
@@ -49,5 +51,5 @@ func methodOf(r *http.Request) string {
 		http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace:
 		return method
 	}
-	return "other"
+	return otherMethod
 }

@@ -25,7 +25,11 @@ func Tracing(tracer trace.Tracer, without ...string) gin.HandlerFunc {
 		caller := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(c.Request.Header)))
 		// The tracestate is free text.
 		traced := trace.ContextWithRemoteSpanContext(ctx, caller.WithTraceState(trace.TraceState{}))
-		traced, span := tracer.Start(traced, method+" "+route, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		name := method
+		if method == otherMethod { // OpenTelemetry has names of its own
+			method, name = "_OTHER", "HTTP"
+		}
+		traced, span := tracer.Start(traced, name+" "+route, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 			attribute.String("http.request.method", method),
 			attribute.String("http.route", route),
 			attribute.String("portal.request_id", RequestIDOf(c)),
