@@ -60,7 +60,20 @@ func TestAnOpenPageSaysThatItsSessionHasEnded(t *testing.T) {
 	keys.ExpectAlert(ended)
 	c.signIn(second)
 	keys.Click("Generate key")
-	pages.ExpectReveal(v.Tab).ExpectText("from 1 network")
+	reveal := pages.ExpectReveal(v.Tab)
+	reveal.ExpectText("from 1 network")
+	reveal.Copy()
+	reveal.Done()
+	// Another user signs in.
+	v.allowStatus(http.StatusForbidden)
+	pages.OpenKeys(second).SignOut()
+	other := sharedPortal(t).newCustomer(t)
+	other.signIn(second)
+	keys.Submit("Website")
+	keys.ExpectAlert("now signed in as " + regexp.QuoteMeta(other.email) + ", so this page is out of date and nothing was changed")
+	v.LookAgain()
+	keys.ExpectAlert("Open the pages of this user")
+	pages.OpenKeys(second).ExpectNone()
 }
 
 // otherWays is a portal on which users sign in by email, by a link of the operator and at an OpenID

@@ -34,7 +34,10 @@ func (SignInLinkPage) screen() screen { return screen{file: "sign_in/link.html",
 
 // SessionState is the alert of an open page whose session has ended. While the session lives, it is
 // empty.
-type SessionState struct{ Ended bool }
+type SessionState struct {
+	Ended bool
+	Other string // email of another user who has signed in since, in another tab; empty: none
+}
 
 func (SessionState) fragment() string { return "session-state" }
 

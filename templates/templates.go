@@ -93,7 +93,8 @@ type Frame struct {
 
 	Product string // name of the product
 	Account string // name of the account; empty for a visitor
-	Email   string // of the signed-in user
+	User    string // id of the signed-in user
+	Email   string // of that user
 	Owner   bool   // the user may change the account's settings
 	Voice   bool   // the portal has a LiveKit server, so the navigation leads to calls
 	Notice  string // message for the live region

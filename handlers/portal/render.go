@@ -98,8 +98,8 @@ func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
 		frame.Notice = s.takeFlash(c)
 	}
 	if session, ok := lookupSession(c); ok {
-		frame.Account, frame.Email, frame.Owner = session.AccountName, session.Email, owns(session)
-		frame.Voice = s.callsOn
+		frame.Account, frame.User, frame.Email = session.AccountName, session.UserID.String(), session.Email
+		frame.Owner, frame.Voice = owns(session), s.callsOn
 	}
 	html, err := s.templates.Page(frame, page)
 	if err != nil {

@@ -80,6 +80,16 @@ func sessionFrom(c *gin.Context) people.Session {
 	return c.MustGet(sessionContextKey).(people.Session)
 }
 
+// userHeader names the user of an open page, which HTMX sends with every request of the page.
+const userHeader = "Portal-User"
+
+// isOfAnother reports whether the request comes from an open page of another user than the one who
+// has signed in since, in another tab. Nothing may be shown or changed there in the wrong account.
+func isOfAnother(c *gin.Context, session people.Session) bool {
+	user := c.GetHeader(userHeader)
+	return user != "" && user != session.UserID.String()
+}
+
 // background marks the requests of a route that open pages poll.
 func background(c *gin.Context) { c.Set(backgroundKey, true) }
 

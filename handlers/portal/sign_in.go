@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/middleware"
+	"portal/handlers/problem"
 	"portal/models/people"
 	"portal/models/value"
 	"portal/templates"
@@ -95,7 +96,11 @@ func (p *signInPages) showSessionState(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.reply(c, reply{fragment: templates.SessionState{Ended: session == nil}, location: homePath})
+	state := templates.SessionState{Ended: session == nil}
+	if session != nil && isOfAnother(c, *session) {
+		state.Other = session.Email
+	}
+	return p.reply(c, reply{fragment: state, location: homePath})
 }
 
 // start signs in a user who has entered or set the password, and opens the page next.
@@ -231,6 +236,9 @@ func (p *signInPages) requireSession(c *gin.Context) {
 			notice = fmt.Sprintf("You were removed from %s. Only an owner can invite you back.", templates.Isolate(account))
 		}
 		_ = p.redirectWith(c, signInAddress(c, p.returnPath(c)), notice)
+		c.Abort()
+	case isOfAnother(c, *session):
+		p.Render(c, problem.AnotherUser(templates.Isolate(session.Email)))
 		c.Abort()
 	default:
 		c.Set(sessionContextKey, *session)

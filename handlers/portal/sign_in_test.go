@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -252,6 +253,32 @@ func TestPollsDoNotKeepASessionAlive(t *testing.T) {
 		if got := polling.get("/session").is(http.StatusOK).one("alert", "").text(); got != "" {
 			t.Errorf("after the user has signed in again, the page says %q", got)
 		}
+	})
+}
+
+// In another tab, another user signs in. The page of the first one must not show or change anything
+// of the other's account.
+func TestAnOpenPageServesNoOtherUser(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, other := s.customer(t), s.customer(t)
+		open := c.fragments()
+		body, _ := c.get("/api-keys").is(http.StatusOK).find("class", "portal")
+		var sent map[string]string
+		modelstest.Must(t, json.Unmarshal([]byte(body.attr("hx-headers:inherited")), &sent))
+		open.headers = []string{"Portal-User: " + sent["Portal-User"]}
+		open.get("/api-keys/changes").is(http.StatusOK)
+		c.signIn(other.email, password).redirects("/api-keys")
+		open.get("/session").is(http.StatusOK).one("alert", "You’re now signed in as "+other.email)
+		open.get("/api-keys/changes").is(http.StatusForbidden)
+		open.post("/api-keys", generation("production", uuid.NewString())).is(http.StatusForbidden).says("You’re now signed in as " + other.email)
+		if keys := other.keys(); len(keys) > 0 {
+			t.Errorf("the other account has %d keys", len(keys))
+		}
+		c.signIn(c.email, password).redirects("/api-keys")
+		if got := open.get("/session").is(http.StatusOK).one("alert", "").text(); got != "" {
+			t.Errorf("after the user has signed in again, the page says %q", got)
+		}
+		open.post("/api-keys", generation("production", uuid.NewString())).is(http.StatusOK)
 	})
 }
 

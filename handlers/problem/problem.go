@@ -184,6 +184,12 @@ func RateLimited(which string, wait time.Duration) Problem {
 	}
 }
 
+// AnotherUser returns a 403 for a page that was opened before another user signed in, in another
+// tab of the browser.
+func AnotherUser(email string) Problem {
+	return Problem{Status: http.StatusForbidden, Message: "You’re now signed in as " + email + ", so this page is out of date and nothing was changed. Reload the page."}
+}
+
 // TooManyChanges returns a 429 for a user of the portal whose next change is allowed after wait.
 func TooManyChanges(wait time.Duration) Problem { return tooMany("changes", wait) }
 
