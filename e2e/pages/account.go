@@ -133,8 +133,14 @@ func (a Account) TurnOnTwoSteps(code string) (recovery []string) {
 	a.Click("Done")
 	if a.JavaScript {
 		a.ExpectAlert(`These codes have not been copied`)
+		// Safari and Firefox read the file after the click, so its address must live on.
+		_, err := a.Page.Evaluate(`() => { URL.revokeObjectURL = () => { document.title = "revoked" } }`)
+		a.must(err, "watch the address of the file")
 		saved, err := os.ReadFile(a.download("button", "Download codes"))
 		a.must(err, "read the file")
+		if title, err := a.Page.Title(); err != nil || title == "revoked" {
+			a.t.Errorf("the address of the file was revoked at once (%v)", err)
+		}
 		if want := strings.Join(recovery, "\n") + "\n"; string(saved) != want {
 			a.t.Errorf("the file has %q, want %q", saved, want)
 		}

@@ -24,8 +24,7 @@
     const link = document.createElement('a');
     link.href = URL.createObjectURL(new Blob([textOf(source)], { type: 'text/plain' }));
     link.download = button.dataset.downloadName;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    link.click(); // Safari and Firefox read the address later, so it lives as long as the page
     dispatchCopy(source, Promise.resolve(true));
     showStatus(button, `Saved as ${link.download}.`);
   });
