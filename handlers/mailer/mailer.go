@@ -224,6 +224,7 @@ func (m *Mailer) message(queued record.Mail, token string) (*gomail.Msg, error) 
 	message.SetMessageIDWithValue(messageID(queued) + "@" + domain)
 	message.SetDateWithValue(queued.At)
 	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834
+	message.SetGenHeader("X-Auto-Response-Suppress", "All")  // the same for Exchange
 	message.SetGenHeaderPreformatted(gomail.HeaderSubject, foldedSubject(content.Subject+" – "+m.Product))
 	message.SetBodyString(gomail.TypeTextPlain, content.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, content.HTML)

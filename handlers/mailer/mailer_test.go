@@ -159,7 +159,8 @@ func TestMailsReportChanges(t *testing.T) {
 			if mail.From != "portal@example.com" || mail.To[0] != "ada@example.com" || mail.Hello != "portal.example.com" {
 				t.Errorf("the envelope is %s to %s, from %s", mail.From, mail.To, mail.Hello)
 			}
-			if mail.Header.Get("From") != `"Voice Portal" <portal@example.com>` || mail.Header.Get("Auto-Submitted") != "auto-generated" {
+			if mail.Header.Get("From") != `"Voice Portal" <portal@example.com>` || mail.Header.Get("Auto-Submitted") != "auto-generated" ||
+				mail.Header.Get("X-Auto-Response-Suppress") != "All" {
 				t.Errorf("the header is %v", mail.Header)
 			}
 			if strings.Contains(mail.Raw, secret) || strings.Contains(mail.HTML, "<1>") || strings.Contains(mail.HTML, "<Ltd>") {
