@@ -313,6 +313,16 @@ func TestPasskey(t *testing.T) {
 	account.ExpectFocus("button", "Add a passkey")
 	v.Press("Enter")
 	account.Passkeys().ExpectCount("listitem", 1)
+
+	account.SignOut()
+	v.allow("ERR_INTERNET_DISCONNECTED")
+	modelstest.Must(t, v.context.SetOffline(true))
+	v.Click("Use a passkey")
+	v.ExpectAlert(`Can’t reach the portal\.`)
+	modelstest.Must(t, v.context.SetOffline(false))
+	elsewhere := visit(t, "http://"+address)
+	pages.OpenLogin(elsewhere.Tab).Click("Use a passkey")
+	elsewhere.ExpectAlert(`Passkeys work only at localhost\.`)
 }
 
 // Passkeys work with the answers of extensions, and in browsers without the JSON methods. A passkey

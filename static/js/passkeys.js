@@ -7,6 +7,12 @@
   // the answers of some extensions have none that work.
   const calls = { create, get };
 
+  // Browsers refuse the passkeys of another host.
+  const problems = {
+    InvalidStateError: () => 'This device already has a passkey for you.',
+    SecurityError: ({ rp, rpId }) => `Passkeys work only at ${rp?.id ?? rpId}. Open the portal there.`,
+  };
+
   async function create(options) {
     return navigator.credentials.create({
       publicKey: {
@@ -81,21 +87,26 @@
     const button = form.querySelector('button');
     button.disabled = true;
     show(form, '');
+    let options = {};
     try {
       if (!globalThis.PublicKeyCredential || !navigator.credentials) {
         show(form, 'This browser does not support passkeys.');
         return;
       }
-      const response = await fetch(form.dataset.options, { method: 'POST' });
+      const response = await fetch(form.dataset.options, { method: 'POST' }).catch(() => null);
+      if (!response) {
+        show(form, 'Can’t reach the portal. Check your connection and try again.');
+        return;
+      }
       if (response.ok && !response.redirected) {
-        const { publicKey } = await response.json();
-        const credential = await calls[form.dataset.passkey](publicKey);
+        options = (await response.json()).publicKey;
+        const credential = await calls[form.dataset.passkey](options);
         form.elements.credential.value = toJSON(credential);
       }
       // Without an answer, the server asks for the password or shows what is wrong.
       form.submit();
     } catch (error) {
-      show(form, error.name === 'InvalidStateError' ? 'This device already has a passkey for you.' : 'No passkey was used. Try again.');
+      show(form, problems[error.name]?.(options) ?? 'No passkey was used. Try again.');
     } finally {
       button.disabled = false;
     }
