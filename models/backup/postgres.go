@@ -17,7 +17,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/database"
-	"portal/models/erasure"
 )
 
 // clientVariables are the parameters of a database URL that PostgreSQL's programs read from the
@@ -98,13 +97,6 @@ func quoteName(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // quoteText returns a text as SQL has it.
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
-func tableNames() (names []string) {
-	for _, table := range erasure.Tables {
-		names = append(names, table.Name)
-	}
-	return names
-}
 
 // postgresProgram returns the command that runs one of PostgreSQL's programs on the database. The
 // connection's parameters are in its environment, because other users of the machine can read a

@@ -3,48 +3,17 @@ package backup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"log/slog"
-	"slices"
+	"os"
 	"time"
 
-	"portal/migrations"
 	"portal/models/database"
-)
-
-// RestoredKeys selects the keys of a backup that stay active. A key that is revoked in the current
-// database is never among them.
-type RestoredKeys int
-
-const (
-	// KeepUnrevokedKeys keeps the keys that are in the current database and not revoked there.
-	KeepUnrevokedKeys RestoredKeys = iota
-	// RevokeAllKeys revokes every key.
-	RevokeAllKeys
-	// KeepUnknownKeys also keeps the keys that the current database does not have. They may
-	// have been revoked after the backup.
-	KeepUnknownKeys
 )
 
 // ErrNothingToCompare means that the current database has no accounts, and therefore cannot show
 // which keys were revoked after the backup.
 var ErrNothingToCompare = errors.New("the current database has no accounts, so it cannot show which keys were revoked after the backup")
-
-// errNewer is the error of a backup with tables or columns whose fate this version does not know.
-var errNewer = errors.New("the backup is of a newer version of the portal: restore it with that version")
-
-// newestMigration returns the newest migration that this version has. Both databases have the same
-// names.
-func newestMigration() (string, error) {
-	files, err := fs.Glob(migrations.Postgres(), "*.sql")
-	if err == nil && len(files) == 0 {
-		err = errors.New("there are no migrations")
-	}
-	if err != nil {
-		return "", err
-	}
-	return slices.Max(files), nil
-}
 
 // Restored says what a restore has done.
 type Restored struct {
@@ -96,21 +65,40 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 // lockWait is the usual wait of a restore for locks. On a busy server many attempts fail.
 const lockWait = 30 * time.Second
 
-// restoring is a restore in progress.
-type restoring struct {
-	keys     RestoredKeys
-	compared bool // with the accounts of the current database
-	now      time.Time
-	wait     time.Duration // for the locks of other sessions of PostgreSQL
+// hasAccounts reports whether a database has accounts, or knows that one was erased. It does not
+// create a SQLite file or update the schema.
+func hasAccounts(ctx context.Context, databaseURL string) (bool, error) {
+	version, err := database.Version(ctx, databaseURL)
+	// A PostgreSQL server that is away may be a missing socket.
+	if _, sqlite := database.SQLitePath(databaseURL); sqlite && errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || version == "" {
+		return false, err
+	}
+	db, err := database.Open(databaseURL, database.Timeout)
+	if err != nil {
+		return false, err
+	}
+	var known bool
+	err = db.Portal.NewSelect().ColumnExpr("EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM erasures)").Scan(ctx, &known)
+	return known, errors.Join(database.Failed("read the database", err), db.Close())
 }
 
-// updateSchema applies the pending migrations to the current database or to the file with the
-// restored state of SQLite.
-func updateSchema(ctx context.Context, databaseURL string) error {
-	db, err := database.Open(databaseURL, database.Timeout)
+// checkKind returns an error unless the file starts with the signature of a backup of this kind of
+// database.
+func checkKind(file, signature, kind string) error {
+	f, err := os.Open(file) //nolint:gosec // the operator names the file
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("the backup %s cannot be read: %w: name a file that portal backup has written", file, failed.Err)
+	}
 	if err != nil {
 		return err
 	}
-	err = db.Migrate(ctx, slog.New(slog.DiscardHandler), time.Minute)
-	return errors.Join(err, db.Close())
+	defer func() { _ = f.Close() }()
+	start := make([]byte, len(signature))
+	if _, err := f.Read(start); err != nil || string(start) != signature {
+		return fmt.Errorf("%s is not a backup of %s, which DATABASE_URL names", file, kind)
+	}
+	return nil
 }

@@ -10,6 +10,28 @@ import (
 	"portal/models/record"
 )
 
+// RestoredKeys selects the keys of a backup that stay active. A key that is revoked in the current
+// database is never among them.
+type RestoredKeys int
+
+const (
+	// KeepUnrevokedKeys keeps the keys that are in the current database and not revoked there.
+	KeepUnrevokedKeys RestoredKeys = iota
+	// RevokeAllKeys revokes every key.
+	RevokeAllKeys
+	// KeepUnknownKeys also keeps the keys that the current database does not have. They may
+	// have been revoked after the backup.
+	KeepUnknownKeys
+)
+
+// restoring is a restore in progress.
+type restoring struct {
+	keys     RestoredKeys
+	compared bool // with the accounts of the current database
+	now      time.Time
+	wait     time.Duration // for the locks of other sessions of PostgreSQL
+}
+
 // expressions are the SQL expressions that differ between the databases.
 type expressions struct {
 	epoch   string // a random epoch

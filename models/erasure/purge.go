@@ -6,20 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"portal/models/value"
-)
-
-const (
-	// PurgeInterval is the time between two purges.
-	PurgeInterval = time.Hour
-
-	hourlyUsageKept  = 48 * time.Hour
-	dailyUsageKept   = 400 * value.Day
-	limitNoticesKept = 62 * value.Day // longer than a month
-	// activitiesKept is how long activities are kept. A trigger refuses to delete newer ones.
-	activitiesKept = 400 * value.Day
 )
 
 // Purge deletes the rows that have expired, and those that are older than their table keeps them.

@@ -11,6 +11,7 @@ import (
 	"portal/models/outbox"
 	"portal/models/people"
 	"portal/models/record"
+	"portal/models/value"
 	"portal/models/webhooks"
 )
 
@@ -94,6 +95,17 @@ func rowsOf(owner owner) iter.Seq2[Table, string] {
 func tableNamed(name string) Table {
 	return Tables[slices.IndexFunc(Tables, func(t Table) bool { return t.Name == name })]
 }
+
+const (
+	// PurgeInterval is the time between two purges.
+	PurgeInterval = time.Hour
+
+	hourlyUsageKept  = 48 * time.Hour
+	dailyUsageKept   = 400 * value.Day
+	limitNoticesKept = 62 * value.Day // longer than a month
+	// activitiesKept is how long activities are kept. A trigger refuses to delete newer ones.
+	activitiesKept = 400 * value.Day
+)
 
 const (
 	hasAccount = "account_id IN (SELECT id FROM accounts)"
