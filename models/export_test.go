@@ -7,11 +7,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/database"
+	"portal/models/erasure"
 )
 
 // PurgeRegularly purges after a delay, as the store does after its start.
 func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
-	s.purgeRegularly(ctx, delay)
+	repeatAfter(ctx, delay, erasure.PurgeInterval, nil, s.maintain, func(error) {})
 }
 
 // WarnOfClock logs a wrong clock, as the store does each hour.

@@ -315,8 +315,16 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.Flush, report) })
 	s.stopped.Go(func() { repeat(ctx, agentUsesInterval, s.Agents.Flush, report) })
 	s.stopped.Go(func() { repeat(ctx, refusalsInterval, s.Usage.FlushRefusals, report) })
-	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
-	s.stopped.Go(func() { s.eraseRegularly(ctx, purgeDelay) })
+	s.stopped.Go(func() {
+		repeatAfter(ctx, purgeDelay, erasure.PurgeInterval, nil, s.maintain, func(err error) {
+			s.db.Logger.ErrorContext(ctx, "cannot maintain the database", slog.Any("error", err))
+		})
+	})
+	s.stopped.Go(func() {
+		repeatAfter(ctx, purgeDelay, erasure.PurgeInterval, s.Erasures.Due(), s.Erasures.Finish, func(err error) {
+			s.db.Logger.ErrorContext(ctx, "cannot erase data", slog.Any("error", err))
+		})
+	})
 	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Keys.RecordExpiry, report) })
 	s.stopped.Go(func() { repeat(ctx, keys.WarningInterval, s.Unused.Revoke, report) })
 	if s.Outbox.Enabled() {
@@ -332,53 +340,28 @@ func (s *Store) startBackground(ctx context.Context) {
 // repeat calls flush at intervals until ctx ends, and report with each error. A flush limits its
 // own time.
 func repeat(ctx context.Context, interval time.Duration, flush func(context.Context) error, report func(error)) {
-	tick := time.Tick(interval)
+	repeatAfter(ctx, interval, interval, nil, flush, report)
+}
+
+// repeatAfter is repeat with a delay before the first call. It also calls run each time it is due.
+func repeatAfter(ctx context.Context, delay, interval time.Duration, due <-chan struct{}, run func(context.Context) error, report func(error)) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick:
+		case <-timer.C:
+			timer.Reset(interval)
+		case <-due:
 		}
-		if err := flush(ctx); err != nil && ctx.Err() == nil {
+		if err := run(ctx); err != nil && ctx.Err() == nil {
 			report(err)
 		}
 	}
 }
 
-// purgeRegularly purges and checks the clock after a delay and then at intervals until background
-// ends.
-func (s *Store) purgeRegularly(background context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	for {
-		select {
-		case <-background.Done():
-			return
-		case <-timer.C:
-			timer.Reset(erasure.PurgeInterval)
-			err := errors.Join(s.Erasures.Purge(background), s.Credentials.ResealTOTP(background), s.Webhooks.Reseal(background), s.db.WarnOfClock(background))
-			if err != nil && background.Err() == nil {
-				s.db.Logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
-			}
-		}
-	}
-}
-
-// eraseRegularly finishes erasures when it is asked to, after a delay and then at intervals, until
-// background ends.
-func (s *Store) eraseRegularly(background context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	for {
-		select {
-		case <-background.Done():
-			return
-		case <-timer.C:
-			timer.Reset(erasure.PurgeInterval)
-		case <-s.Erasures.Due():
-		}
-		if err := s.Erasures.Finish(background); err != nil && background.Err() == nil {
-			s.db.Logger.ErrorContext(background, "cannot erase data", slog.Any("error", err))
-		}
-	}
+// maintain deletes expired rows, seals secrets anew and checks the clock.
+func (s *Store) maintain(ctx context.Context) error {
+	return errors.Join(s.Erasures.Purge(ctx), s.Credentials.ResealTOTP(ctx), s.Webhooks.Reseal(ctx), s.db.WarnOfClock(ctx))
 }
