@@ -136,7 +136,11 @@ func TestLiveKitUnderstandsRequests(t *testing.T) {
 	server := portal.New(portal.Options{
 		URL: &url.URL{Scheme: "ws", Host: strings.TrimPrefix(listener.URL, "http://")}, APIKey: apiKey, APISecret: apiSecret,
 	})
-	rooms, err := server.Rooms(t.Context())
+	var rooms []portal.Room
+	err := server.EachRoom(t.Context(), func(room portal.Room) error {
+		rooms = append(rooms, room)
+		return nil
+	})
 	if err != nil || len(rooms) != 1 || rooms[0].Name != service.room || rooms[0].ID != "RM_1" || rooms[0].Empty || rooms[0].CreatedAt.UnixMilli() != 1763899190123 {
 		t.Fatalf("rooms %v, error %v", rooms, err)
 	}

@@ -54,7 +54,7 @@ func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) *livekitserver
 func (f callFixture) openReported(t *testing.T, agent agents.Agent, key keys.Key) *livekitserver.Call {
 	t.Helper()
 	call := f.open(t, agent.ID, key.ID)
-	rooms := modelstest.Value(f.server.Portal().Rooms(t.Context()))(t)
+	rooms := modelstest.Value(livekitserver.Rooms(t.Context(), f.server.Portal()))(t)
 	rooms = slices.DeleteFunc(rooms, func(room livekit.Room) bool { return room.KeyID != key.ID })
 	event := modelstest.Joined(agent, key, 1)
 	event.Room = slices.MaxFunc(rooms, func(a, b livekit.Room) int { return a.CreatedAt.Compare(b.CreatedAt) })
@@ -454,7 +454,7 @@ func TestCallsWhileLiveKitIsAway(t *testing.T) {
 		cut := time.Now()
 		f.listed(t, c, 2)
 		eventually(t, "LiveKit has noticed that the visitor has left", func() bool {
-			rooms := modelstest.Value(server.Portal().Rooms(t.Context()))(t)
+			rooms := modelstest.Value(livekitserver.Rooms(t.Context(), server.Portal()))(t)
 			return len(slices.DeleteFunc(rooms, func(room livekit.Room) bool { return room.KeyID != key.ID || room.Empty })) == 1
 		})
 		link.Cut(false)

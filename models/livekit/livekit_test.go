@@ -47,7 +47,7 @@ func TestRequestsHaveTokensOfAMinute(t *testing.T) {
 			requested, authorization = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
 			_, _ = io.WriteString(w, "{}")
 		})
-		if rooms, err := server.Rooms(t.Context()); err != nil || len(rooms) != 0 {
+		if rooms, err := livekitserver.Rooms(t.Context(), server); err != nil || len(rooms) != 0 {
 			t.Fatalf("%d rooms, error %v", len(rooms), err)
 		}
 		if want := "POST " + strings.TrimSuffix(path, "/") + "/twirp/livekit.RoomService/ListRooms"; requested != want {
@@ -84,7 +84,7 @@ func TestRequestsAreRepeatedOnANewConnection(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	})
 	for range 3 {
-		if _, err := server.Rooms(t.Context()); err != nil {
+		if _, err := livekitserver.Rooms(t.Context(), server); err != nil {
 			t.Error(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestBadResponses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, "", handler)
-			if rooms, err := server.Rooms(t.Context()); err == nil {
+			if rooms, err := livekitserver.Rooms(t.Context(), server); err == nil {
 				t.Errorf("%d rooms", len(rooms))
 			} else {
 				t.Log(err)
@@ -159,7 +159,7 @@ func TestRoomsInTheFormsOfJSON(t *testing.T) {
 		`{}`:             0,
 	} {
 		server := serve(t, "", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, list) })
-		rooms, err := server.Rooms(t.Context())
+		rooms, err := livekitserver.Rooms(t.Context(), server)
 		if err != nil || len(rooms) != want || want == 1 && rooms[0].CreatedAt.Unix() != 1763899190 {
 			t.Errorf("%s: %+v, %v", list, rooms, err)
 		}

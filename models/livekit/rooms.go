@@ -44,15 +44,6 @@ func newClient() *http.Client {
 	}
 }
 
-// Rooms returns the rooms of [Server.EachRoom].
-func (s *Server) Rooms(ctx context.Context) (rooms []Room, err error) {
-	err = s.EachRoom(ctx, func(room Room) error {
-		rooms = append(rooms, room)
-		return nil
-	})
-	return rooms, err
-}
-
 // EachRoom calls each with the rooms that were opened with tokens of ours, while it reads the list.
 // The list can be long, so only ctx limits the time, and only one room is in memory.
 func (s *Server) EachRoom(ctx context.Context, each func(Room) error) error {

@@ -1,6 +1,7 @@
 package livekitserver
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +14,15 @@ import (
 
 	"portal/models/livekit"
 )
+
+// Rooms returns the rooms that a server lists.
+func Rooms(ctx context.Context, server *livekit.Server) (rooms []livekit.Room, err error) {
+	err = server.EachRoom(ctx, func(room livekit.Room) error {
+		rooms = append(rooms, room)
+		return nil
+	})
+	return rooms, err
+}
 
 // Lists is a server that only lists rooms. A test writes the lists, so that they are exact.
 type Lists struct {
