@@ -331,7 +331,7 @@ func TestUsesThatAreWrittenMeanwhileAreRead(t *testing.T) {
 
 // useAgents uses each of an account's agents with each of 100 keys, and returns how many uses there
 // were.
-func (f *fixture) useAgents(t testing.TB, s *models.Store, accountID uuid.UUID, agents []agents.Agent) int {
+func useAgents(t testing.TB, f *fixture, s *models.Store, accountID uuid.UUID, agents []agents.Agent) int {
 	t.Helper()
 	f.Clock.Advance(time.Second)
 	for n := range value.MaxActiveKeys {
@@ -349,7 +349,7 @@ func manyKeysID(accountID uuid.UUID, n int) uuid.UUID {
 }
 
 // manyAgents inserts as many agents and keys as an account can have, and returns the agents.
-func (f *fixture) manyAgents(t testing.TB, accountID uuid.UUID) []agents.Agent {
+func manyAgents(t testing.TB, f *fixture, accountID uuid.UUID) []agents.Agent {
 	t.Helper()
 	list := make([]agents.Agent, value.MaxAgents)
 	for i := range list {
@@ -374,7 +374,7 @@ func (f *fixture) manyAgents(t testing.TB, accountID uuid.UUID) []agents.Agent {
 func TestManyUsesOfAgentsAreWritten(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.Customer(t)
-		agents := f.manyAgents(t, c.ID)[:40] // four batches
+		agents := manyAgents(t, f, c.ID)[:40] // four batches
 		var batches atomic.Int32
 		failing, cancel := context.WithCancel(ctx)
 		cancel()
@@ -385,10 +385,10 @@ func TestManyUsesOfAgentsAreWritten(t *testing.T) {
 			return ctx
 		}))
 		watched.Agents.OwnUses()
-		uses := f.useAgents(t, watched, c.ID, agents)
+		uses := useAgents(t, f, watched, c.ID, agents)
 		checkError(t, "stopped", watched.Agents.Flush(ctx), context.Canceled)
 		f.CheckCount(t, 3000, "SELECT count(*) FROM api_key_agents")
-		f.Briefly(t, models.Options{}, func(s *models.Store) { f.useAgents(t, s, c.ID, agents) })
+		f.Briefly(t, models.Options{}, func(s *models.Store) { useAgents(t, f, s, c.ID, agents) })
 		f.CheckCount(t, uses, "SELECT count(*) FROM api_key_agents WHERE used_at = ?", f.Clock.Now())
 	})
 }
@@ -443,7 +443,7 @@ func TestUsesOfAgentsAreWrittenOnceAMinute(t *testing.T) {
 
 // The first use of another account is noted while one account has filled the memory.
 func TestUsesOfAgentsAreBoundedForAnAccount(t *testing.T) {
-	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	f := modelstest.NewFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	c, other := f.Customer(t), f.Customer(t)
 	key, agent := newID(), f.Agent(t, other)
 	for range agents.MaxSeen + 1000 {
@@ -462,7 +462,7 @@ func TestUsesOfAgentsAreBoundedForAnAccount(t *testing.T) {
 func BenchmarkFlushOfUses(b *testing.B) {
 	for name, url := range map[string]func(testing.TB) string{"sqlite": modelstest.SQLiteURL, "postgres": modelstest.PostgresURL} {
 		b.Run(name, func(b *testing.B) {
-			f := &fixture{&modelstest.Fixture{URL: url(b), Clock: modelstest.StartClock()}}
+			f := &fixture{URL: url(b), Clock: modelstest.StartClock()}
 			f.DB = modelstest.OpenDatabase(b, f.URL)
 			f.Store = modelstest.Open(b, f.URL, f.WithClock(models.Options{Timeout: models.Timeout}))
 			account := people.Account{ID: newID(), Name: "Acme", CreatedAt: f.Clock.Now()}
@@ -470,17 +470,17 @@ func BenchmarkFlushOfUses(b *testing.B) {
 			// No flush in the background.
 			s := f.WithQueryHook(modelstest.Before(func(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }))
 			s.Agents.OwnUses()
-			agents := f.manyAgents(b, account.ID)
+			agents := manyAgents(b, f, account.ID)
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			f.useAgents(b, s, account.ID, agents)
+			useAgents(b, f, s, account.ID, agents)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			for b.Loop() {
 				must(b, s.Agents.FlushAll(b.Context()))
 				b.StopTimer()
-				f.useAgents(b, s, account.ID, agents)
+				useAgents(b, f, s, account.ID, agents)
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")

@@ -27,11 +27,10 @@ func newFixture(t *testing.T, url string, options models.Options) *fixture {
 	return &fixture{Fixture: modelstest.NewFixture(t, url, options)}
 }
 
-// eachDatabase runs a test on SQLite and on PostgreSQL, in parallel with other tests.
+// eachDatabase is [modelstest.EachDatabase] with the fixture of this package.
 func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
 	t.Helper()
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) { run(t, newFixture(t, url, models.Options{})) })
+	modelstest.EachDatabase(t, func(t *testing.T, f *modelstest.Fixture) { run(t, &fixture{f}) })
 }
 
 func TestMain(m *testing.M) { modelstest.Main(m) }

@@ -39,6 +39,13 @@ func NewFixture(t *testing.T, url string, options models.Options) *Fixture {
 	return f
 }
 
+// EachDatabase runs a test with a fixture on SQLite and on PostgreSQL, in parallel with other tests.
+func EachDatabase(t *testing.T, run func(t *testing.T, f *Fixture)) {
+	t.Helper()
+	t.Parallel()
+	Databases(t, func(t *testing.T, url string) { run(t, NewFixture(t, url, models.Options{})) })
+}
+
 // Open opens another store on the same database, with the same clock unless the options have one.
 func (f *Fixture) Open(t *testing.T, options models.Options) *models.Store {
 	t.Helper()

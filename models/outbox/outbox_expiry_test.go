@@ -16,7 +16,7 @@ import (
 )
 
 // expiryMails sends all mails and returns those about keys that expire.
-func (f *fixture) expiryMails(t *testing.T) (mails []record.Mail) {
+func expiryMails(t *testing.T, f *fixture) (mails []record.Mail) {
 	t.Helper()
 	for {
 		mail, _, err := f.Outbox.Claim(t.Context())
@@ -51,7 +51,7 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 			t.Helper()
 			_, errs := modelstest.AtOnce(4, func(i int) error { return stores[i%2].Outbox.WarnOfExpiry(ctx) })
 			var got []string
-			for _, mail := range f.expiryMails(t) {
+			for _, mail := range expiryMails(t, f) {
 				labels := []string{map[string]string{c.User.Email: "owner", creator.Email: "creator"}[mail.Recipient]}
 				for _, key := range mail.Keys {
 					labels = append(labels, key.Label)
@@ -114,7 +114,7 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 			t.Helper()
 			must(t, f.Outbox.WarnOfExpiry(ctx))
 			var got []string
-			for _, mail := range f.expiryMails(t) {
+			for _, mail := range expiryMails(t, f) {
 				got = append(got, mail.Recipient)
 			}
 			slices.Sort(got)

@@ -3,15 +3,14 @@ package record_test
 import (
 	"testing"
 
-	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/value"
 )
 
-// fixture is that of the test kit, with what the tests of this package share.
-type fixture struct{ *modelstest.Fixture }
+type fixture = modelstest.Fixture
 
 var (
+	eachDatabase = modelstest.EachDatabase
 	must         = modelstest.Must
 	errOf        = modelstest.ErrOf
 	eventually   = modelstest.Eventually
@@ -20,14 +19,5 @@ var (
 	restricted   = modelstest.Restricted
 	newID        = value.NewID
 )
-
-// eachDatabase runs a test on SQLite and on PostgreSQL, in parallel with other tests.
-func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
-	t.Helper()
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		run(t, &fixture{Fixture: modelstest.NewFixture(t, url, models.Options{})})
-	})
-}
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
