@@ -35,7 +35,7 @@ func (s settings) doubts() []string {
 			files, limit))
 	}
 	plain := s.baseURL != nil && s.baseURL.Scheme == "http"
-	if plain && s.baseURL.Hostname() != "localhost" && !isLoopback(s.baseURL) {
+	if plain && !isLocal(s.baseURL) {
 		all = append(all, "PORTAL_BASE_URL is plain http: anyone on the network between can read passwords, sessions and API keys; use https with a proxy in front")
 	}
 	if s.sessionIdle > s.sessionMax {

@@ -142,6 +142,9 @@ func isHost(u *url.URL) bool {
 	return len(name) <= longestName && hostName.MatchString(name)
 }
 
+// isLocal reports whether a URL's host is localhost or a loopback IP address.
+func isLocal(u *url.URL) bool { return u.Hostname() == "localhost" || isLoopback(u) }
+
 // isLoopback reports whether a URL's host is a loopback IP address.
 func isLoopback(u *url.URL) bool { return net.ParseIP(u.Hostname()).IsLoopback() }
 
@@ -345,7 +348,7 @@ func ascii(value string) (string, error) {
 // changed. Because it may contain a password, the error does not contain it.
 func issuer(value string) (string, error) {
 	u := serverURL(value, "?# \\", "https", "http")
-	if u == nil || u.Scheme == "http" && u.Hostname() != "localhost" && !isLoopback(u) || isMetadata(value) {
+	if u == nil || u.Scheme == "http" && !isLocal(u) || isMetadata(value) {
 		return "", errors.New("invalid issuer; write the provider's https URL without query and /.well-known/, exactly as in its metadata, " +
 			"such as https://login.example.com/realms/staff")
 	}

@@ -18,8 +18,9 @@ import (
 // slash to them, so a page's path that ends in one leads to the page.
 func (s *site) NotFound(c *gin.Context) {
 	path, slash := strings.CutSuffix(c.Request.URL.EscapedPath(), "/")
+	reads := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
 	// "//host" would lead to another site.
-	if !slash || path == "" || strings.Contains(path, "//") || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+	if !slash || path == "" || strings.Contains(path, "//") || !reads {
 		s.Render(c, problem.NotFound())
 		return
 	}

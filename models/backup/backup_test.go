@@ -410,8 +410,11 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				d.exec(t, "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id)
 			}, func(t *testing.T) {
 				key := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)
-				if key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(expiry) || !slices.Equal(key.Networks, networks) || key.Limits.Calls != 5 {
-					t.Errorf("%+v", key)
+				if key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(expiry) {
+					t.Errorf("the expiry: %+v", key)
+				}
+				if !slices.Equal(key.Networks, networks) || key.Limits.Calls != 5 {
+					t.Errorf("the networks and limits: %+v", key)
 				}
 			}
 	},

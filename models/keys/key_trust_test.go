@@ -305,8 +305,9 @@ func TestPutKey(t *testing.T) {
 		until := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 		put.Label, put.Trust, put.Restrict = "release", gitHubRule("staging"), func(r *keys.Restrictions) { r.ExpiresAt = &until }
 		changed, _, err := f.Workload.Put(t.Context(), c.ID, id, put, record.Operator())
-		if err != nil || changed.Label != "release" || changed.ExpiresAt == nil || *changed.TrustVersion == *key.TrustVersion || changed.TrustPins != nil {
-			t.Errorf("%+v, %v", changed, err)
+		must(t, err)
+		if changed.Label != "release" || changed.ExpiresAt == nil || changed.TrustPins != nil || *changed.TrustVersion == *key.TrustVersion {
+			t.Errorf("%+v", changed)
 		}
 		f.CheckCount(t, 4, "SELECT count(*) FROM activities WHERE subject_id = ?", id)
 		foreign := f.Customer(t)

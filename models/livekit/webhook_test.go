@@ -59,8 +59,11 @@ func TestAFinishedRoomIsOurs(t *testing.T) {
 	t.Parallel()
 	const body = `{"event":"room_finished","room":{"sid":"RM_1","name":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004_0198c2f4-9b00-7d11-8a3c-6c1de2f90a22_X"},"createdAt":"1763899191"}`
 	event, ours, err := livekit.ParseEvent([]byte(body))
-	if err != nil || !ours || !event.Finished || event.Room.ID != "RM_1" || event.Visitor != (livekit.Visitor{}) {
-		t.Errorf("%+v, %t, %v", event, ours, err)
+	if err != nil || !ours {
+		t.Fatalf("%t, %v", ours, err)
+	}
+	if !event.Finished || event.Room.ID != "RM_1" || event.Visitor != (livekit.Visitor{}) {
+		t.Errorf("%+v", event)
 	}
 }
 

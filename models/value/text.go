@@ -227,7 +227,7 @@ func asciiDigit(r rune) rune {
 // what none of them has, and with API keys redacted.
 func ReadSearch(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if Hidden(r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner && r != textStyle && r != emojiStyle {
+		if Hidden(r) && !slices.Contains([]rune{zeroWidthNonJoiner, zeroWidthJoiner, textStyle, emojiStyle}, r) {
 			return -1
 		}
 		return r
