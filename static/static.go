@@ -123,7 +123,7 @@ func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", a.cache)
 	header.Set("Vary", "Accept-Encoding")
 	header.Set("ETag", "W/"+a.etag) // weak, because the compressed file has it too
-	if known := r.Header.Get("If-None-Match"); known == "*" || strings.Contains(known, a.etag) {
+	if known := strings.Join(r.Header.Values("If-None-Match"), ","); known == "*" || strings.Contains(known, a.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -186,7 +186,7 @@ var spaces = regexp.MustCompile(`\s*([{};])\s*`)
 // AcceptsGzip reports whether the client accepts gzip. It supports the parts of Accept-Encoding
 // (RFC 9110, section 12.5.3) that browsers and caches use: "gzip;q=0" is a refusal.
 func AcceptsGzip(r *http.Request) bool {
-	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+	for coding := range strings.SplitSeq(strings.ToLower(strings.Join(r.Header.Values("Accept-Encoding"), ",")), ",") {
 		name, parameter, _ := strings.Cut(strings.TrimSpace(coding), ";")
 		if name != "gzip" {
 			continue

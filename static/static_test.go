@@ -86,7 +86,7 @@ func TestAssetsAreCompressedOnlyForClientsThatAcceptGzip(t *testing.T) {
 			t.Errorf("Accept-Encoding %q gets Content-Encoding %q", accept, got)
 		}
 	}
-	for _, accept := range []string{"gzip", "deflate, gzip;q=0.5", "gzip;q=1.0, br"} {
+	for _, accept := range []string{"gzip", "GZIP", "deflate, gzip;q=0.5", "gzip;q=1.0, br"} {
 		if got := get(asset, accept).Header().Get("Content-Encoding"); got != "gzip" {
 			t.Errorf("Accept-Encoding %q gets Content-Encoding %q", accept, got)
 		}
