@@ -153,7 +153,7 @@ func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (
 		}
 		return replaceEmail(ctx, tx, user.ID, email, new(tx.Now()), record.UserActor(user.ID, address))
 	})
-	return email, c.unlessTaken(ctx, email, err)
+	return email, unlessTaken(ctx, c.db, email, err)
 }
 
 // ChangeEmail gives the user with the old email a new one, which counts as proven, also if it is
@@ -179,16 +179,16 @@ func (c *Credentials) ChangeEmail(ctx context.Context, old, email string) error 
 		}
 		return replaceEmail(ctx, tx, user.ID, email, new(tx.Now()), record.Operator())
 	})
-	return c.unlessTaken(ctx, email, err)
+	return unlessTaken(ctx, c.db, email, err)
 }
 
 // unlessTaken returns [value.ErrEmailTaken] in place of the error of a change if a user has the
 // email: because the hash is unique, the change may have failed for that reason.
-func (c *Credentials) unlessTaken(ctx context.Context, email string, err error) error {
+func unlessTaken(ctx context.Context, db bun.IDB, email string, err error) error {
 	if err == nil || email == "" || errors.Is(err, value.ErrUserNotFound) || errors.Is(err, value.ErrUnavailable) {
 		return err
 	}
-	if taken := checkEmailFree(ctx, c.db, email, uuid.Nil); errors.Is(taken, value.ErrEmailTaken) {
+	if taken := checkEmailFree(ctx, db, email, uuid.Nil); errors.Is(taken, value.ErrEmailTaken) {
 		return taken
 	}
 	return err
