@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/playwright-community/playwright-go"
 )
 
 // Frame is the navigation that every signed-in page shares.
@@ -130,6 +132,9 @@ func (a Account) TurnOnTwoSteps(code string) (recovery []string) {
 	a.ExpectHeading("Recovery codes")
 	recovery, err := a.In("list", "Recovery codes").find("listitem", "").AllInnerTexts()
 	a.must(err, "read the recovery codes")
+	a.must(a.Page.EmulateMedia(playwright.PageEmulateMediaOptions{Media: playwright.MediaPrint}), "print")
+	a.hidden(a.find("button", "Done"), "button on paper")
+	a.must(a.Page.EmulateMedia(playwright.PageEmulateMediaOptions{Media: playwright.MediaScreen}), "show the page")
 	a.Click("Done")
 	if a.JavaScript {
 		a.ExpectAlert(`These codes have not been copied`)
