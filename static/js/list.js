@@ -114,7 +114,8 @@
     return isOpen(element) || element.contains(document.activeElement);
   }
 
-  // Filtering. A key that is pasted is reduced to its last four characters at once.
+  // Filtering, also by a key's id. A key that is pasted is reduced to its last four characters at
+  // once.
   const wholeKey = /nas_[0-9a-z]{36}/i;
   let pasted = false;
 
@@ -140,7 +141,7 @@
     const text = plain(field.value);
     for (const row of keyRows(rows)) {
       const matches = ['.key-label', '.key-masked'].some((cell) => plain(row.querySelector(cell).textContent).includes(text));
-      row.hidden = !matches && !isInUse(row);
+      row.hidden = !matches && row.id !== `api-key-${text}` && !isInUse(row);
     }
     const all = keyRows(rows);
     const shown = all.filter((row) => !row.hidden).length;
