@@ -29,15 +29,11 @@ func OpenDatabase(t testing.TB, url string) *bun.DB {
 	var db *bun.DB
 	if path, ok := database.SQLitePath(url); ok {
 		pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		db = bun.NewDB(pool, sqlitedialect.New())
 	} else {
 		config, err := pgx.ParseConfig(url + "&default_query_exec_mode=simple_protocol")
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		// Compiling the plan of one statement would take longer than most tests. PgBouncer takes
 		// no such parameter.
 		noJIT := stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
@@ -110,9 +106,7 @@ func EncodedPostgresURL(t testing.TB, encoding string) string {
 func OwnCluster(t testing.TB, settings ...string) *postgres.Cluster {
 	t.Helper()
 	c, err := postgres.Start(postgres.Memory(), settings...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	t.Cleanup(func() {
 		if err := c.Stop(); err != nil {
 			t.Error(err)
@@ -124,13 +118,9 @@ func OwnCluster(t testing.TB, settings ...string) *postgres.Cluster {
 func createDatabase(t testing.TB, template, options string) string {
 	t.Helper()
 	startOnce.Do(func() { errStart = findServer() })
-	if errStart != nil {
-		t.Fatal(errStart)
-	}
+	Must(t, errStart)
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), lastDatabase.Add(1))
-	if err := execAsAdmin("CREATE DATABASE " + name + " TEMPLATE " + template + copyStrategy() + options); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, execAsAdmin("CREATE DATABASE "+name+" TEMPLATE "+template+copyStrategy()+options))
 	t.Cleanup(func() {
 		if err := execAsAdmin("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
 			t.Error(err)

@@ -143,8 +143,7 @@ func (f *Fixture) Generate(t *testing.T, c Customer, n keys.NewKey, by record.Ac
 // Agent creates an agent of the customer.
 func (f *Fixture) Agent(t *testing.T, c Customer) agents.Agent {
 	t.Helper()
-	agent := Value(f.Agents.Create(t.Context(), c.ID, agents.NewAgent{Name: "Reception"}, c.Actor))(t)
-	return agent
+	return Value(f.Agents.Create(t.Context(), c.ID, agents.NewAgent{Name: "Reception"}, c.Actor))(t)
 }
 
 // Revoke revokes a key as the operator.
