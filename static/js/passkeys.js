@@ -13,8 +13,9 @@
     SecurityError: ({ rp, rpId }) => `Passkeys work only at ${rp?.id ?? rpId}. Open the portal there.`,
   };
 
-  async function create(options) {
+  async function create(options, signal) {
     return navigator.credentials.create({
+      signal,
       publicKey: {
         ...options,
         challenge: decode(options.challenge),
@@ -24,8 +25,9 @@
     });
   }
 
-  async function get(options) {
+  async function get(options, signal) {
     return navigator.credentials.get({
+      signal,
       publicKey: { ...options, challenge: decode(options.challenge), allowCredentials: options.allowCredentials?.map(decodeID) },
     });
   }
@@ -83,9 +85,14 @@
   // While the page loaded, the form was hidden, so the browser did not focus its button.
   document.querySelector('[data-passkey] [autofocus]')?.focus();
 
+  // Some extensions never answer after the user has closed their prompt, so the next attempt
+  // replaces the one before it.
+  let attempt = new AbortController();
+
   async function answer(form) {
-    const button = form.querySelector('button');
-    button.disabled = true;
+    attempt.abort();
+    attempt = new AbortController();
+    const { signal } = attempt;
     show(form, '');
     let options = {};
     try {
@@ -100,15 +107,17 @@
       }
       if (response.ok && !response.redirected) {
         options = (await response.json()).publicKey;
-        const credential = await calls[form.dataset.passkey](options);
+        const credential = await calls[form.dataset.passkey](options, signal);
         form.elements.credential.value = toJSON(credential);
       }
       // Without an answer, the server asks for the password or shows what is wrong.
-      form.submit();
+      if (!signal.aborted) {
+        form.submit();
+      }
     } catch (error) {
-      show(form, problems[error.name]?.(options) ?? 'No passkey was used. Try again.');
-    } finally {
-      button.disabled = false;
+      if (!signal.aborted) {
+        show(form, problems[error.name]?.(options) ?? 'No passkey was used. Try again.');
+      }
     }
   }
 
