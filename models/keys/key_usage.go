@@ -186,7 +186,7 @@ func (u *Usage) readOnce(ctx context.Context, span UsageSpan, filter keyFilter, 
 	// A list has up to 3,000 stored counts. Reading them as one text for each key takes a
 	// fraction of the time of a row for each count.
 	past := u.keys.db.NewSelect().TableExpr("? AS stored", bun.Ident(span.table)).
-		ColumnExpr("string_agg(? || ' ' || stored.requests || ' ' || stored.refusals, ' ')", u.keys.db.UnixTime("stored."+span.column)).
+		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", u.keys.db.UnixTime("stored."+span.column)).
 		Where("stored.api_key_id = api_key.id AND stored.? >= ?", bun.Ident(span.column), first)
 	query := filter(selectKeys(u.keys.db, &rows)).OrderExpr("api_key.id DESC").
 		ColumnExpr("last_use.hour, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").
