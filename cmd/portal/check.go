@@ -196,7 +196,9 @@ func (s settings) checkProvider(ctx context.Context) []finding {
 	config.Now = time.Now
 	keys, err := identity.New(config).Check(ctx)
 	if err != nil {
-		return []finding{found(gradeFailed, subject, "%s; check PORTAL_OIDC_ISSUER, which must be exactly as in the provider's metadata", err)}
+		inner := errors.Unwrap(err)
+		what := strings.TrimSuffix(err.Error(), inner.Error())
+		return []finding{found(gradeFailed, subject, "%s%.300s; check PORTAL_OIDC_ISSUER, which must be exactly as in the provider's metadata", what, cause(inner))}
 	}
 	return []finding{found(gradeOK, subject, "%s publishes its metadata, and %d keys that the portal can use", s.provider.Issuer, keys)}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -240,6 +242,35 @@ func TestCheckEndsWithoutAnswers(t *testing.T) {
 	}
 	if r.status != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Other programs at the addresses, which answer in another protocol or with another page.
+func TestCheckSaysThatAnotherProgramAnswers(t *testing.T) {
+	t.Parallel()
+	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2p1\r\n")
+			_ = conn.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	t.Cleanup(page.Close)
+	ssh := listener.Addr().String()
+	for _, address := range []string{ssh, strings.TrimPrefix(page.URL, "http://")} {
+		env := append(neighborEnv("ws://"+address, "http://"+address, "smtp://"+ssh), testSecret,
+			"DATABASE_URL=postgres://portal@"+ssh+"/portal?sslmode=disable", "PORTAL_ADDR="+address, "PORTAL_BASE_URL=http://"+address)
+		r := portal(t, env, "", "check")
+		for _, subject := range []string{"database", "LiveKit", "OpenID provider", "SMTP", "PORTAL_ADDR", "PORTAL_BASE_URL"} {
+			line := regexp.MustCompile(`failed +` + subject + `: .*`).FindString(r.stdout)
+			if !regexp.MustCompile("another pro|closed the connection").MatchString(line) || foreignWords.MatchString(line) {
+				t.Errorf("%s: %q", subject, line)
+			}
+		}
 	}
 }
 

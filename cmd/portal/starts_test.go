@@ -16,7 +16,7 @@ import (
 
 // foreignWords are in the errors of libraries and of the system, which say what failed but not what
 // to do.
-var foreignWords = regexp.MustCompile(`\(\d+\)|SQLSTATE|SQLITE_|SQL logic|sql:|pgconn|pgx|dial tcp|listen tcp|lookup |strconv|exit status|malformed|goroutine`)
+var foreignWords = regexp.MustCompile(`\(\d+\)|SQLSTATE|SQLITE_|SQL logic|sql:|pgconn|pgx|dial tcp|listen tcp|lookup |strconv|exit status|malformed|goroutine|transport|decode|character|body length|EOF`)
 
 func TestWrongStartsSayWhatToDo(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 )
@@ -73,8 +74,15 @@ func cause(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
-	return cmp.Or(systemCause(err), err.Error())
+	text := cmp.Or(systemCause(err), err.Error())
+	if foreignAnswer.MatchString(text) {
+		return "another program or protocol answers there"
+	}
+	return text
 }
+
+// foreignAnswer is in the errors of libraries about responses in another protocol or format.
+var foreignAnswer = regexp.MustCompile(`malformed HTTP|look like a TLS handshake|to HTTPS client|invalid character`)
 
 // systemCause returns the text of the system's error in err, or "" if there is none.
 func systemCause(err error) string {

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/mail"
 	"net/netip"
@@ -469,8 +470,14 @@ func (e *deliveryError) Error() string {
 	if _, ok := errors.AsType[textproto.ProtocolError](e.cause); ok {
 		return e.stage + ": the SMTP server responded in another protocol"
 	}
+	if errors.Is(e.cause, io.EOF) {
+		return e.stage + ": the SMTP server closed the connection"
+	}
 	return fmt.Sprintf("%s: %v", e.stage, e.cause)
 }
+
+// Unwrap returns the cause.
+func (e *deliveryError) Unwrap() error { return e.cause }
 
 // codes returns the code of a response and its enhanced code if it has one.
 func codes(response *textproto.Error) string {

@@ -8,8 +8,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -199,10 +201,20 @@ func dialProblem(err error) string {
 		return cause
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
 		return cause + ": start it or correct DATABASE_URL"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time: check the server, the firewalls between, and DATABASE_URL"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it closes the connection: check its log and DATABASE_URL"
+	case foreignAnswer.MatchString(cause):
+		return "another program or protocol answers there: correct DATABASE_URL"
 	default:
 		return cause + ": check the server and DATABASE_URL"
 	}
 }
+
+// foreignAnswer is in the errors about the first response of a server that is no PostgreSQL. The
+// driver has no types for them all.
+var foreignAnswer = regexp.MustCompile(`invalid body length|unknown message type|look like a TLS handshake`)
 
 // The errors of servers that are read-only. Some hosting providers turn
 // default_transaction_read_only on when the disk is full.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -282,5 +283,5 @@ func (s *Server) post(ctx context.Context, method string, grant videoGrant, body
 	case response.StatusCode == http.StatusUnauthorized:
 		return ErrRefused
 	}
-	return fmt.Errorf("status %d %s %s", response.StatusCode, refusal.Code, refusal.Message)
+	return errors.New(strings.TrimSpace(fmt.Sprintf("status %d %s %s", response.StatusCode, refusal.Code, refusal.Message)))
 }

@@ -92,11 +92,11 @@ func (p *Provider) DecidesAccess() bool { return p.config.Claims }
 func (p *Provider) Check(ctx context.Context) (usable int, err error) {
 	found, err := p.metadata.discover(ctx)
 	if err != nil {
-		return 0, errors.New(reason("the provider's metadata", err))
+		return 0, fmt.Errorf("the provider's metadata: %w", err)
 	}
 	set, err := found.keys.fetch(ctx)
 	if err != nil {
-		return 0, errors.New(reason("the public keys", err))
+		return 0, fmt.Errorf("the public keys at %s: %w", found.keys.address, err)
 	}
 	return len(set.Keys), nil
 }
