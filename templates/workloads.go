@@ -38,8 +38,9 @@ func WorkloadSnippets(provider workload.Provider, keyID, audience, tokenURL stri
 		example = workloadExamples[workload.Other]
 	}
 	// The audience is in single quotes, where YAML and a shell have different escapes.
+	inShell := func(text string) string { return strings.ReplaceAll(text, "'", `'\''`) }
 	fill := strings.NewReplacer(
-		"YAML_AUDIENCE", strings.ReplaceAll(audience, "'", "''"), "AUDIENCE", strings.ReplaceAll(audience, "'", `'\''`),
+		"YAML_AUDIENCE", strings.ReplaceAll(audience, "'", "''"), "JSON_AUDIENCES", inShell(fmt.Sprintf("[%q]", audience)), "AUDIENCE", inShell(audience),
 		"TOKEN_URL", tokenURL, "KEY_ID", keyID,
 	)
 	for _, file := range example.files {
@@ -105,7 +106,7 @@ steps:
 		"Turn on outbound identity federation of your account with `aws iam enable-outbound-web-identity-federation`, which prints the issuer. " +
 			"The role needs the permission `sts:GetWebIdentityToken`.\n\n" +
 			"A token works once. The command needs a regional endpoint of STS, so set `AWS_REGION`.",
-		[]workloadFile{{"AWS", "bash", `TOKEN=$(aws sts get-web-identity-token --audience 'AUDIENCE' --signing-algorithm RS256 \
+		[]workloadFile{{"AWS", "bash", `TOKEN=$(aws sts get-web-identity-token --audience 'JSON_AUDIENCES' --signing-algorithm RS256 \
   --query WebIdentityToken --output text)
 ` + exchangeCommand + "\n"}},
 	},

@@ -21,6 +21,10 @@ func TestWorkloadExamplesParse(t *testing.T) {
 			whole += snippet.Code()
 			if snippet.Language == "bash" {
 				checkShell(t, snippet.Code())
+				// Version 1 of aws fetches a parameter that begins with http.
+				if command, _, isAWS := strings.Cut(snippet.Code(), " --signing-algorithm"); isAWS && !strings.HasSuffix(command, `--audience '["api://it'\''s ours: #1"]'`) {
+					t.Errorf("%s: the audience is no list in %s", platform.Name, command)
+				}
 				continue
 			}
 			var document any
