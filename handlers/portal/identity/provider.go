@@ -92,7 +92,7 @@ func (p *Provider) DecidesAccess() bool { return p.config.Claims }
 func (p *Provider) Check(ctx context.Context) (usable int, err error) {
 	found, err := p.metadata.discover(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("the provider's metadata: %w", err)
+		return 0, fmt.Errorf("the provider's metadata at %s: %w", p.metadata.config.Issuer, err)
 	}
 	set, err := found.keys.fetch(ctx)
 	if err != nil {
