@@ -123,6 +123,7 @@ func TestExamplesNameTheAgentOfTheReader(t *testing.T) {
 func TestErrorsShowTheMessagesOfEachCode(t *testing.T) {
 	page := sqliteSite(t, httpBase).visitor(t).get("/docs/errors").is(http.StatusOK)
 	page.says("The user or the account is disabled.", "An agent of another account has this id. Choose another id.")
+	page.says("A key for reports is used for something else, or any other key is used for reports. This key is for reports")
 }
 
 func TestResponsesNameEachOfTheirCodes(t *testing.T) {
