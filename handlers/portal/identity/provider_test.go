@@ -473,6 +473,15 @@ func TestCausesHaveTheDescriptionOfTheProvider(t *testing.T) {
 		{parameters: url.Values{"state": {"another"}}, want: identity.ErrExpired, cause: "without a known state: the error is missing"},
 		{change: refusing("invalid_grant"), want: identity.ErrExpired, cause: `"invalid_grant" ("… is not the secret")`},
 		{change: refusing("invalid_client"), want: identity.ErrFailed, cause: `401 Unauthorized, the error is "invalid_client" ("… is not the secret")`},
+		{change: func(h *hostile) {
+			answers := []func(h *hostile){refusing("invalid_client"), refusing("invalid_request")}
+			h.answer = func(w http.ResponseWriter) bool {
+				answer := hostile{}
+				answers[0](&answer)
+				answers = answers[1:]
+				return answer.answer(w)
+			}
+		}, want: identity.ErrFailed, cause: `401 Unauthorized, the error is "invalid_client" ("… is not the secret"); then with the secret in the`},
 		{change: func(h *hostile) { h.token = func(c map[string]any) { c["aud"] = []string{"portal", "api"} } }, want: identity.ErrFailed, cause: "2 audiences (aud) and no authorized party (azp)"},
 	} {
 		h := newHostile(t)

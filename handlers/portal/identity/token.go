@@ -84,8 +84,16 @@ type tokenResponse struct {
 func (d *discovered) exchange(ctx context.Context, code, verifier string) (tokens tokenResponse, err error) {
 	tokens, refused, err := d.requestTokens(ctx, code, verifier, d.secretInBody)
 	if refused {
-		if others, refused, err := d.requestTokens(ctx, code, verifier, !d.secretInBody); !refused {
-			return others, err
+		others, refused, otherErr := d.requestTokens(ctx, code, verifier, !d.secretInBody)
+		switch {
+		case otherErr == nil:
+			return others, nil
+		case !refused:
+			place := "body"
+			if d.secretInBody {
+				place = "header"
+			}
+			return others, fmt.Errorf("%s; then with the secret in the %s: %w", err.Error(), place, otherErr)
 		}
 	}
 	return tokens, err
