@@ -137,7 +137,7 @@ func TestThePageOfKeysStaysSmall(t *testing.T) {
 	for _, asset := range regexp.MustCompile(`/static/[^"]+`).FindAllString(page.body, -1) {
 		total += len(c.send(http.MethodGet, asset, "", "Accept-Encoding: gzip").body)
 	}
-	if total > 48_500 {
+	if total > 47_900 {
 		t.Errorf("the first load is %d bytes", total)
 	}
 

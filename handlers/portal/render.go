@@ -149,9 +149,9 @@ func present(page templates.Page) func() (templates.Page, error) {
 // into one packet anyway.
 const minCompressed = 1 << 10
 
-// compressionLevel takes a quarter of the time of the default level, 1 ms for the longest list, and
-// its result is a tenth larger.
-const compressionLevel = 3
+// compressionLevel takes two thirds of the time of the default level, and its result is 3% larger.
+// Level 3 saves another tenth of the time, for a result that is 8% larger.
+const compressionLevel = 4
 
 // compressors are reused: one takes more memory than most pages.
 var compressors = sync.Pool{New: func() any {
