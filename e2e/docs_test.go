@@ -38,7 +38,7 @@ func TestContentsLeadToAnOperationWhoseCommandRuns(t *testing.T) {
 	}
 }
 
-// Readers search a page with their browser, also on a phone.
+// Readers search a page with their browser, also on a phone, where codes in tables are whole.
 func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 	t.Parallel()
 	p := ownPortal(t, settings{extra: []string{"PORTAL_OPERATOR_TOKEN=" + strings.Repeat("operator", 8)}})
@@ -55,6 +55,10 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 		v.ExpectHeading(heading)
 		if height := v.Evaluate(`() => document.documentElement.scrollHeight`).(int); height > 12_500 {
 			t.Errorf("%s is %d px high", path, height)
+		}
+		if broken := v.Evaluate(`() => [...document.querySelectorAll("td code")].filter(code =>
+			/^\w+$/.test(code.textContent) && code.getClientRects().length > 1).map(code => code.textContent).join(" ")`); broken != "" {
+			t.Errorf("%s breaks %s", path, broken)
 		}
 	}
 	// Sections that have moved to another page are found by their old addresses.
