@@ -35,6 +35,16 @@ func TestSystemdAcceptsTheUnits(t *testing.T) {
 	if err != nil || strings.Contains(string(output), "portal") {
 		t.Errorf("%v\n%s", err, output)
 	}
+	for file, want := range map[string]string{
+		// Local time has no 2:15 on the day on which summer time begins in much of Europe and America.
+		"operations/portal-backup.timer": `(?m)^OnCalendar=.* UTC$`,
+		// journald would drop lines of errors among those of many requests.
+		"operations/portal.service": `(?m)^LogRateLimitIntervalSec=0$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(readFile(t, file)) {
+			t.Errorf("%s does not match %s", file, want)
+		}
+	}
 }
 
 // Otherwise systemd gives up after five starts in 10 s, and PostgreSQL may come later.
