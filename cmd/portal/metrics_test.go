@@ -162,6 +162,20 @@ var ruleTests = map[string]string{
       - eval_time: 18m
         alertname: PortalCallsNotEnded
         exp_alerts: [{exp_labels: {severity: critical, job: portal, instance: one}}]
+  - name: Prometheus reads the metrics once a minute, as it does by default
+    interval: 1m
+    input_series:
+      - series: 'portal_authentication_failures_total{job="portal", instance="one"}'
+        values: 0+5x15
+      - series: 'portal_http_overload_refusals_total{job="portal", instance="two"}'
+        values: 0+600x15
+    alert_rule_test:
+      - eval_time: 10m
+        alertname: PortalDatabaseUnavailable
+        exp_alerts: [{exp_labels: {severity: critical, job: portal, instance: one}}]
+      - eval_time: 10m
+        alertname: PortalOverloaded
+        exp_alerts: [{exp_labels: {severity: warning, job: portal, instance: two}}]
 `,
 	"5m": `
   - name: the backup of the first night is the last, and the clock of one instance differs
