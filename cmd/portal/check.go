@@ -357,7 +357,7 @@ func (s settings) checkSecret(used bool) finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return found(gradeWarning, subject, "%s is missing; restore it from your copy, because the next start generates another one, which signs everyone out", path)
 	}
-	return found(gradeFailed, subject, "%s; correct it, or set PORTAL_SECRET", err)
+	return found(gradeFailed, subject, "%s", err)
 }
 
 // checkPortal asks the portal at PORTAL_ADDR and at PORTAL_BASE_URL. Before it is started, neither

@@ -28,19 +28,8 @@ func fileSecret(directory string) (value string, isNew bool, err error) {
 		isNew = true
 		value, err = readSecret(path)
 	}
-	if err == nil {
-		var invalid error
-		if value, invalid = settingValue(value); invalid != nil {
-			return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s %w", path, invalid)
-		}
-	}
-	switch {
-	case err != nil:
-		return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s cannot be read: %s", path,
-			fileProblem(err, "it must be a file that the user that runs the portal may read, or set PORTAL_SECRET"))
-	case len(value) < secret.MinLength:
-		return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %s has fewer than %d bytes; restore the file from your copy, or delete it to get a new "+
-			"one, which signs everyone out and loses authenticator apps", path, secret.MinLength)
+	if err != nil {
+		return "", false, fmt.Errorf("PORTAL_SECRET is not set, and %w", err)
 	}
 	return value, isNew, nil
 }
@@ -51,9 +40,26 @@ func othersMayRead(directory string) bool {
 	return err == nil && info.Mode().Perm()&0o077 != 0
 }
 
+// readSecret returns the secret in a file, read as a variable is. The error is fs.ErrNotExist if
+// there is no such file.
 func readSecret(path string) (string, error) {
 	content, err := os.ReadFile(path) //nolint:gosec // the operator names the directory
-	return string(content), err
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %s", path,
+			fileProblem(err, "it must be a file that the user that runs the portal may read, or set PORTAL_SECRET"))
+	}
+	value, err := settingValue(string(content))
+	if err != nil {
+		return "", fmt.Errorf("%s %w", path, err)
+	}
+	if len(value) < secret.MinLength {
+		return "", fmt.Errorf("%s has fewer than %d bytes; restore the file from your copy, or delete it to get a new "+
+			"one, which signs everyone out and loses authenticator apps", path, secret.MinLength)
+	}
+	return value, nil
 }
 
 // absolute returns the absolute path, or path if there is none.

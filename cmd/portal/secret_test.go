@@ -81,4 +81,8 @@ func TestATruncatedSecretFileIsAnErrorWithoutItsContent(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("want an error with the path and without the content, got %v", err)
 	}
+	checked := settings{database: databaseConfig{directory: dir}}.checkSecret(true)
+	if checked.grade != gradeFailed || !strings.Contains(checked.text, path) || strings.Contains(checked.text, "hunter2") {
+		t.Errorf("check says %+v", checked)
+	}
 }
