@@ -39,7 +39,7 @@ func (r result) checks(t *testing.T) map[string]string {
 
 func TestCheckCreatesNothing(t *testing.T) {
 	t.Parallel()
-	run := portalCommand(t, nil, "check")
+	run := portalCommand(t, []string{"PORTAL_ADDR=" + freeAddress(t)}, "check")
 	r := waitFor(t, run, "")
 	want := map[string]string{"settings": "ok", "database": "warning", "PORTAL_ADDR": "warning"}
 	if got := r.checks(t); r.status != 0 || fmt.Sprint(got) != fmt.Sprint(want) || !strings.Contains(r.stdout, "not configured: LiveKit, OpenID provider, SMTP, PORTAL_BASE_URL") {
