@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"portal/models"
@@ -25,16 +27,40 @@ const (
 )
 
 // makeDirectory creates the directory of the SQLite file. Only its owner may read it, because it
-// contains the secret too.
+// contains the secret too. If root creates it, it gets the owner of the directory above.
 func (d databaseConfig) makeDirectory() error {
 	if d.isPostgres() {
 		return nil
 	}
-	if err := os.MkdirAll(d.directory, 0o700); err != nil {
+	if err := makeOwned(d.directory); err != nil {
 		return fmt.Errorf("the directory of the database, %s, cannot be created: %s", absolute(d.directory),
 			fileProblem(err, "create it and give it to the user that runs the portal, or correct DATABASE_URL"))
 	}
 	return nil
+}
+
+// makeOwned is os.MkdirAll, but gives what it makes to the owner of the directory above.
+func makeOwned(directory string) error {
+	if _, err := os.Stat(directory); !errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(directory, 0o700) // the error of what is no directory
+	}
+	if parent := filepath.Dir(directory); parent != directory {
+		if err := makeOwned(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	// The owner of the directory above could put a link in its place.
+	made, err := os.OpenFile(directory, syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0) //nolint:gosec // the operator names it
+	if err != nil {
+		return err
+	}
+	return errors.Join(database.GiveToOwner(made), made.Close())
 }
 
 func databaseFromEnvironment() (databaseConfig, error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"portal/models/database"
 	"portal/models/secret"
 )
 
@@ -81,7 +82,7 @@ func writeSecret(path string) error {
 	random := make([]byte, secret.MinLength)
 	_, _ = rand.Read(random) // never fails
 	_, err = draft.WriteString(hex.EncodeToString(random) + "\n")
-	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+	if err := errors.Join(err, draft.Sync(), database.GiveToOwner(draft), draft.Close()); err != nil {
 		return err
 	}
 	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {

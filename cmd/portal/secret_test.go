@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"portal/models/modelstest"
@@ -84,5 +85,25 @@ func TestATruncatedSecretFileIsAnErrorWithoutItsContent(t *testing.T) {
 	checked := settings{database: databaseConfig{directory: dir}}.checkSecret(true)
 	if checked.grade != gradeFailed || !strings.Contains(checked.text, path) || strings.Contains(checked.text, "hunter2") {
 		t.Errorf("check says %+v", checked)
+	}
+}
+
+// The service's user must get at what a first start as root makes.
+func TestNewDirectoriesAndSecretsBelongToTheOwnerAbove(t *testing.T) {
+	t.Parallel()
+	above, owner := t.TempDir(), os.Geteuid()
+	if owner == 0 {
+		owner = 65534
+		modelstest.Must(t, os.Chown(above, owner, owner))
+	}
+	d := databaseConfig{url: "sqlite:", directory: filepath.Join(above, "portal", "data")}
+	modelstest.Must(t, d.makeDirectory())
+	_, _, err := fileSecret(d.directory)
+	modelstest.Must(t, err)
+	for _, path := range []string{filepath.Dir(d.directory), d.directory, filepath.Join(d.directory, secretFile)} {
+		info := modelstest.Value(os.Stat(path))(t)
+		if uid := int(info.Sys().(*syscall.Stat_t).Uid); uid != owner || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: of %d with mode %v, want %d and no others", path, uid, info.Mode(), owner)
+		}
 	}
 }

@@ -72,13 +72,13 @@ func CreateSQLite(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(giveToOwner(file, filepath.Dir(path)), file.Close())
+	return errors.Join(GiveToOwner(file), file.Close())
 }
 
-// giveToOwner gives a file to the owner of its directory. Only root may do so, and in a container
-// not always.
-func giveToOwner(file *os.File, directory string) error {
-	info, err := os.Stat(directory)
+// GiveToOwner gives a new file or directory to the owner of the directory that it is in. Only root
+// may do so, and in a container not always.
+func GiveToOwner(file *os.File) error {
+	info, err := os.Stat(filepath.Dir(file.Name()))
 	if err != nil || os.Geteuid() != 0 {
 		return err
 	}
