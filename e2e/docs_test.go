@@ -95,5 +95,8 @@ func TestDarkPagesArePrintedLikeLightOnes(t *testing.T) {
 				}
 			}
 		}
+		if v.Evaluate(`() => document.querySelector(".docs-search")?.checkVisibility() ?? false`).(bool) {
+			t.Errorf("%s is printed with its search", path)
+		}
 	}
 }
