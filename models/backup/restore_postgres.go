@@ -215,8 +215,17 @@ SET LOCAL statement_timeout = 0;
 SET client_min_messages = warning;
 %s
 %s
-DROP TABLE IF EXISTS%s;
-DROP FUNCTION IF EXISTS%s;
+DO $drop$
+DECLARE
+	dependents text;
+BEGIN
+	DROP TABLE IF EXISTS%s;
+	DROP FUNCTION IF EXISTS%s;
+EXCEPTION WHEN dependent_objects_still_exist THEN
+	GET STACKED DIAGNOSTICS dependents = PG_EXCEPTION_DETAIL;
+	RAISE EXCEPTION 'the database has objects of others that need the tables of the portal (%%): save their definitions, drop them, restore again, and create them again',
+		replace(dependents, E'\n', ', ');
+END $drop$;
 `, strings.NewReplacer("WAIT", r.wait.String(), "MIGRATION_LOCK", strconv.Itoa(database.MigrationLock), "NAMES", strings.Join(locked, ", ")).Replace(lockTables),
 		before, in+strings.Join(names, ","+in), in+strings.Join(functions, ","+in)), nil
 }
