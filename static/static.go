@@ -168,7 +168,7 @@ func concatenate(files []string) ([]byte, error) {
 	}
 	switch path.Ext(files[0]) {
 	case ".css":
-		return spaces.ReplaceAll(redundant.ReplaceAll(all.Bytes(), nil), []byte("$1$2")), nil
+		return spaces.ReplaceAll(redundant.ReplaceAll(all.Bytes(), nil), []byte("$1$2$3")), nil
 	case ".js":
 		return redundant.ReplaceAll(all.Bytes(), nil), nil
 	}
@@ -179,9 +179,9 @@ func concatenate(files []string) ([]byte, error) {
 // bundle. A comment begins a line, because text may contain its marks.
 var redundant = regexp.MustCompile(`(?m)^\s*(?:(?:/\*(?s:.*?)\*/|//.*$)\s*)+|^\s+`)
 
-// spaces matches the space between the parts of a style sheet, which has none of these matches in a
-// text. A space before a colon is kept: it separates two selectors.
-var spaces = regexp.MustCompile(`\s*([{};])\s*|([:,])\s+`)
+// spaces matches the space between the parts of a style sheet, and texts, which keep theirs. A space
+// before a colon is kept: it separates two selectors.
+var spaces = regexp.MustCompile(`("[^"\n]*")|\s*([{};])\s*|([:,])\s+`)
 
 // AcceptsGzip reports whether the client accepts gzip. It supports the parts of Accept-Encoding
 // (RFC 9110, section 12.5.3) that browsers and caches use: "gzip;q=0" is a refusal.
