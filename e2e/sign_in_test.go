@@ -311,6 +311,11 @@ func TestPasskey(t *testing.T) {
 
 	modelstest.Exec(t, p.settings.databaseURL, "UPDATE sessions SET authenticated_at = '2026-01-01 00:00:00+00:00'")
 	v.allowStatus(http.StatusForbidden)
+	pages.OpenPeople(v.Tab)
+	v.Fill("Email", "ada@example.com")
+	v.Click("Invite")
+	v.ExpectHeading("Confirm it’s you")
+	v.ExpectNoAlert()
 	account = pages.OpenAccount(v.Tab)
 	account.Click("Add a passkey")
 	v.ExpectHeading("Confirm it’s you")

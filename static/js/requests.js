@@ -150,8 +150,9 @@
     if (ctx.background) {
       return;
     }
-    // The portal explains its own failures. A proxy in front of it cannot.
-    if ((isForeign(ctx) || ctx.response?.status >= 400 && ctx.swap === 'none') && !failure.hasChildNodes()) {
+    // The portal explains its own failures, or asks for the password. A proxy in front of it cannot.
+    const explained = failure.hasChildNodes() || ctx.text?.includes('<hx-partial');
+    if ((isForeign(ctx) || ctx.response?.status >= 400 && ctx.swap === 'none') && !explained) {
       failure.textContent = failure.dataset.unanswered;
     }
     // HTMX enables the elements of hx-disable after this event.
