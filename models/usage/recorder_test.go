@@ -113,17 +113,23 @@ func TestReportsDuringFlushes(t *testing.T) {
 			}
 		})
 		report := func(key uuid.UUID) (n int64) {
-			must(t, r.Read(t.Context(), func(since usage.Mark) (certain bool, err error) {
+			// Flushes without a pause can leave every attempt of one reading uncertain.
+			certain := false
+			read := func(since usage.Mark) (bool, error) {
 				var stored struct {
 					N      int64
 					UsedAt *time.Time
 				}
-				err = db.NewRaw(`SELECT COALESCE((SELECT sum(requests + refusals) FROM api_key_hourly_usage WHERE api_key_id = ?), 0)
+				err := db.NewRaw(`SELECT COALESCE((SELECT sum(requests + refusals) FROM api_key_hourly_usage WHERE api_key_id = ?), 0)
 						+ COALESCE((SELECT requests + refusals FROM api_key_last_uses WHERE api_key_id = ?), 0) AS n,
 					(SELECT used_at FROM api_key_last_uses WHERE api_key_id = ?) AS used_at`, key, key, key).Scan(t.Context(), &stored)
 				n = stored.N
-				return r.Unwritten(key, stored.UsedAt, since, func(_ time.Time, requests, refusals int64) { n += requests + refusals }), err
-			}))
+				certain = r.Unwritten(key, stored.UsedAt, since, func(_ time.Time, requests, refusals int64) { n += requests + refusals })
+				return certain, err
+			}
+			for !certain {
+				must(t, r.Read(t.Context(), read))
+			}
 			return n
 		}
 		var used int64
