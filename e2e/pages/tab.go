@@ -217,9 +217,15 @@ func (b *Tab) ExpectEmptyStorage() {
 	if !strings.HasPrefix(b.Page.URL(), b.Site) {
 		return // a page of the browser itself, without storage
 	}
-	kept, err := b.Page.Evaluate(`() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)].join(", ")`)
-	if err != nil || kept != "" {
-		b.t.Errorf("the browser's storage has: %v, error %v", kept, err)
+	var kept any
+	b.eventually("the browser's storage", func() (readable bool) {
+		// A navigation that is under way ends the script.
+		var err error
+		kept, err = b.Page.Evaluate(`() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)].join(", ")`)
+		return err == nil
+	})
+	if kept != "" {
+		b.t.Errorf("the browser's storage has: %v", kept)
 	}
 }
 
