@@ -179,8 +179,8 @@ func concatenate(files []string) ([]byte, error) {
 // bundle. A comment begins a line, because text may contain its marks.
 var redundant = regexp.MustCompile(`(?m)^\s*(?:(?:/\*(?s:.*?)\*/|//.*$)\s*)+|^\s+`)
 
-// spaces matches the space between the parts of a style sheet, and texts, which keep theirs. A space
-// before a colon is kept: it separates two selectors.
+// spaces matches the space between the parts of a style sheet, and texts, which keep theirs. A
+// space before a colon is kept: it separates two selectors.
 var spaces = regexp.MustCompile(`("[^"\n]*")|\s*([{};])\s*|([:,])\s+`)
 
 // AcceptsGzip reports whether the client accepts gzip. It supports the parts of Accept-Encoding

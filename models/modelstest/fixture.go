@@ -39,7 +39,8 @@ func NewFixture(t *testing.T, url string, options models.Options) *Fixture {
 	return f
 }
 
-// EachDatabase runs a test with a fixture on SQLite and on PostgreSQL, in parallel with other tests.
+// EachDatabase runs a test with a fixture on SQLite and on PostgreSQL, in parallel with other
+// tests.
 func EachDatabase(t *testing.T, run func(t *testing.T, f *Fixture)) {
 	t.Helper()
 	t.Parallel()

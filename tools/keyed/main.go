@@ -1,7 +1,7 @@
-// Command keyed reports literals of structs with three fields or more that do not name their fields:
-// two values of the same type that are exchanged would compile. The rows of a table, whose literals
-// leave the type out, are allowed. It is not a tool for go vet, which would run it on all libraries
-// too.
+// Command keyed reports literals of structs with three fields or more that do not name their
+// fields: two values of the same type that are exchanged would compile. The rows of a table, whose
+// literals leave the type out, are allowed. It is not a tool for go vet, which would run it on all
+// libraries too.
 package main
 
 import (
